@@ -231,7 +231,6 @@ fn find_base_class(path: Sym) -> Option<BaseFact> {
             moves_for_user: false,
             accelerators: false,
             offloads: false,
-            gathers: false,
         })
     })
 }
@@ -255,11 +254,6 @@ pub fn cuda_only_reach(path: Sym) -> Option<Reach> {
 /// The back end that importing this module brings: `torch_npu` makes `torch.npu`.
 pub fn plugin(path: Sym) -> Option<crate::world::Backend> {
     MARKED.plugin(path.as_str())
-}
-
-/// Does this attribute of the class's objects name a file that they have written in the same run?
-pub fn names_written_file(class: Sym, attribute: Sym) -> bool {
-    MARKED.written(class.as_str(), attribute.as_str())
 }
 
 /// What starts a group of processes (`torch.distributed`).

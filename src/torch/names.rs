@@ -19,8 +19,6 @@ pub struct BaseFact {
     pub accelerators: bool,
     /// Its parts may be offloaded: they run on its `_execution_device`, which its `device` then is not.
     pub offloads: bool,
-    /// It gathers from all processes what its methods give.
-    pub gathers: bool,
 }
 
 /// Kinds of base classes.
@@ -90,19 +88,19 @@ impl Classes {
     }
 }
 
-/// `PATH KIND [moves|accelerators|offloads|gathers]`; what offloads or gathers moves as well
+/// `PATH KIND [moves|accelerators|offloads]`; what offloads moves as well
 pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
     let mut words = line.split(' ');
     let path = Sym::new(words.next()?);
     let kind = Base::from_name(words.next()?)?;
     let word = words.next();
-    if !matches!(word, None | Some("moves" | "accelerators" | "offloads" | "gathers")) {
+    if !matches!(word, None | Some("moves" | "accelerators" | "offloads")) {
         return None;
     }
     let says = |what: &str| word == Some(what);
-    let (accelerators, offloads, gathers) = (says("accelerators"), says("offloads"), says("gathers"));
-    let moves_for_user = offloads || gathers || says("moves");
-    Some((path, BaseFact { kind, moves_for_user, accelerators, offloads, gathers }))
+    let (accelerators, offloads) = (says("accelerators"), says("offloads"));
+    let moves_for_user = offloads || says("moves");
+    Some((path, BaseFact { kind, moves_for_user, accelerators, offloads }))
 }
 
 /// Names that mark tests, and packages that only make sense with CUDA.
@@ -111,7 +109,6 @@ pub struct Marks {
     guards: Vec<(&'static str, TestGuard)>,
     imports: Vec<(&'static str, Reach)>,
     plugins: Vec<(&'static str, Backend)>,
-    written: Vec<(&'static str, &'static str)>,
     tensorless: Vec<&'static str>,
 }
 
@@ -132,8 +129,6 @@ pub enum Mark {
     Import(&'static str, Reach),
     /// A module that brings a back end.
     Plugin(&'static str, Backend),
-    /// A class whose objects name in this attribute a file that they have written.
-    Written(&'static str, &'static str),
     /// A class whose state holds no tensors.
     Tensorless(&'static str),
 }
@@ -147,7 +142,6 @@ impl Marks {
                 Mark::Guard(pattern, guard) => marks.guards.push((pattern, guard)),
                 Mark::Import(pattern, reach) => marks.imports.push((pattern, reach)),
                 Mark::Plugin(pattern, backend) => marks.plugins.push((pattern, backend)),
-                Mark::Written(pattern, attribute) => marks.written.push((pattern, attribute)),
                 Mark::Tensorless(pattern) => marks.tensorless.push(pattern),
             }
         }
@@ -167,11 +161,6 @@ impl Marks {
         self.plugins.iter().find(|(pattern, _)| below(pattern)).map(|&(_, b)| b)
     }
 
-    /// Does this attribute of the class's objects name a file that they have written?
-    pub fn written(&self, class: &str, attribute: &str) -> bool {
-        self.written.iter().any(|&(pattern, name)| name == attribute && matches(pattern, class))
-    }
-
     /// Does the state of the class's objects hold no tensors?
     pub fn tensorless(&self, class: &str) -> bool {
         self.tensorless.iter().any(|pattern| matches(pattern, class))
@@ -186,14 +175,13 @@ impl Marks {
     }
 }
 
-/// `guard PATTERN cuda|gpus=N|accelerator|keyword=NAME`, `import PATTERN`, `written PATTERN ATTRIBUTE` and so on
+/// `guard PATTERN cuda|gpus=N|accelerator|keyword=NAME`, `import PATTERN` and so on
 pub fn mark(line: &'static str) -> Option<Mark> {
     let mut words = line.split(' ');
     let mark = match (words.next()?, words.next()?, words.next()) {
         ("import", pattern, None) => Mark::Import(pattern, Reach::Importers),
         ("import", pattern, Some("alone")) => Mark::Import(pattern, Reach::Alone),
         ("tensorless", pattern, None) => Mark::Tensorless(pattern),
-        ("written", pattern, Some(attribute)) => Mark::Written(pattern, attribute),
         ("plugin", pattern, Some(name)) => Mark::Plugin(pattern, Backend::from_name(name)?),
         ("guard", pattern, Some(need)) => {
             let guard = match need.split_once('=') {

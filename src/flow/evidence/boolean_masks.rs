@@ -2,9 +2,8 @@
 //! index.
 
 use crate::flow::domain::dims::Dims;
-use crate::flow::domain::value::{OuterId, OuterKey, Value};
+use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
-use crate::flow::machine::arguments::annotations::says_tensor_apart_from;
 use crate::ir::{BinOp, CmpOp, Expr, ExprId, Stmt, UnaryOp, Var};
 
 /// Methods that give a truth value for each element.
@@ -35,20 +34,13 @@ impl Interp<'_> {
         let compared = self.eval(left);
         self.run.muted -= 1;
         let said = self.values_of(compared).into_iter().find_map(|v| match v {
-            Value::Outer(o) if self.is_tensor_or_text(o) || self.is_tensorish(o) => Some(o),
+            Value::Outer(o) if self.is_tensorish(o) => Some(o),
             _ => None,
         });
         let Some(o) = said else { return i };
         self.evidence.tensor_proofs.insert(o);
         let device = self.device_of_outer(o, index);
         self.plain_tensor(device, Dims::ANY)
-    }
-
-    /// `tokens: Union[str, Tensor]`
-    fn is_tensor_or_text(&self, o: OuterId) -> bool {
-        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
-        self.annotation_of(module, func, index)
-            .is_some_and(|(m, a)| says_tensor_apart_from(&self.program.get(m).ir, a, &["str"]))
     }
 
     /// Is a tensor that is written so one of truth values: `x > 0`, `(x > 0) & ~seen`, or a variable that holds nothing else?

@@ -86,24 +86,6 @@ impl Files<'_> {
                 }
                 _ => false,
             })
-        }) || self.loads_extension(module)
-    }
-
-    /// `importlib.import_module("fused_adam_cuda")`: an extension that only a CUDA build has.
-    fn loads_extension(self, module: ModIdx) -> bool {
-        let ir = &self.0.get(module).ir;
-        let imports = Sym::new("import_module");
-        if !ir.has_attribute(imports) {
-            return false;
-        }
-        ir.calls().any(|call| {
-            let named = || {
-                call.args.first().is_some_and(|a| match ir.expr(a.value) {
-                    Expr::Str(s) => s.as_str().contains("cuda") || torch::cuda_only_import(s),
-                    _ => false,
-                })
-            };
-            matches!(ir.expr(call.func), Expr::Attr { name, .. } if name == imports) && named()
         })
     }
 

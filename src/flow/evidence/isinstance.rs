@@ -1,7 +1,7 @@
 //! `isinstance`: what is known of a value, and what the answer says of it.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
-use crate::flow::domain::value::{BoundId, Host, Value};
+use crate::flow::domain::value::{Host, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
@@ -9,29 +9,6 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `vars(self).items()` and `self.__dict__.values()`, of what is no module: the attributes that it has by now.
-    pub(crate) fn own_attributes(&mut self, bound: BoundId, method: Sym) -> Option<Vec<Value>> {
-        let bound = *self.t.bounds.get(bound.0);
-        let Value::Object(id) = bound.receiver else { return None };
-        let instance = matches!(self.obj(id).kind, ObjKind::Instance) && bound.name.as_str() == "__dict__";
-        if !instance || !matches!(method.as_str(), "items" | "values") {
-            return None;
-        }
-        let fields: Vec<(Sym, Value)> =
-            self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
-        let there = fields.into_iter().filter(|&(_, v)| v != Value::Absent);
-        if method.as_str() == "values" {
-            return Some(there.map(|(_, v)| v).collect());
-        }
-        let pairs: Vec<(Sym, Value)> = there.collect();
-        Some(
-            pairs
-                .into_iter()
-                .map(|(name, v)| self.seq(&[Value::Str(name, crate::flow::domain::value::NO_ORIGIN), v]))
-                .collect(),
-        )
-    }
-
     pub(crate) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
         if let Value::Object(id) = v

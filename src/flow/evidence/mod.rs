@@ -1,6 +1,5 @@
 //! What shows an unknown value to be a tensor, a module, a number or something else.
 
-pub(crate) mod array_or_tensor;
 pub(crate) mod boolean_masks;
 pub(crate) mod checkpoint_parts;
 pub(crate) mod definite_devices;

@@ -88,9 +88,6 @@ impl Interp<'_> {
         let part =
             |i: &mut Self, x: ExprId| Part { value: i.eval(x), written: matches!(ir.expr(x), Expr::Str(_)) };
         let parts: Vec<Part> = ir.list(list).iter().map(|&x| part(self, x)).collect();
-        if parts.iter().any(|p| !matches!(p.value, Value::Str(..) | Value::Int(_))) {
-            self.check_missing_index(list, e);
-        }
         self.put_together(&parts, e)
     }
 

@@ -35,8 +35,6 @@ pub(crate) struct Observed {
     pub(crate) empty_moves: Vec<(ObjId, Place, Sym)>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(crate) fresh_copies: Vec<Place>,
-    /// Moves of leaves whose copies a loop tells to keep their gradients.
-    pub(crate) keeps_gradients: FxHashSet<Place>,
     /// What is compared with a device's name, and may be a string in some world or for some caller.
     pub(crate) texts: FxHashSet<Place>,
     /// Classes whose instances were moved to an accelerator in sight; true if that may have been CUDA.

@@ -5,7 +5,7 @@
 //! `if self.size == x.shape: return self.table`.
 
 use crate::flow::machine::Interp;
-use crate::ir::{Block, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::ir::{Block, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp};
 use crate::span::Span;
 
 impl Interp<'_> {
@@ -101,7 +101,7 @@ impl Interp<'_> {
     }
 
     /// Does the statement set what the test of an `if` finds missing or different?
-    fn sets_what_is_asked(&self, test: ExprId, whole: Span, s: StmtId) -> bool {
+    fn sets_what_is_asked(&self, test: ExprId, _whole: Span, s: StmtId) -> bool {
         let ir = &self.linked().ir;
         let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
         let asked = |place: ExprId| {
@@ -110,29 +110,8 @@ impl Interp<'_> {
         ir.list(targets).iter().any(|&place| match ir.expr(place) {
             // What is counted changes in every round.
             Expr::Attr { .. } | Expr::Index { .. } => asked(place) && !ir.asks_about(value, place),
-            Expr::Var(var) => asked(place) && self.begins_empty(var, whole),
             _ => false,
         })
-    }
-
-    /// Is the variable `None` when a loop begins that the `if` is in?
-    fn begins_empty(&self, var: Var, branch: Span) -> bool {
-        let ir = &self.linked().ir;
-        let within = ir.function(self.here().func);
-        let emptied = ir.stmts_of(within).filter_map(|n| match ir.stmts[n] {
-            Stmt::Assign { targets, value } if ir.expr(value) == Expr::None => {
-                let binds = ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(var));
-                binds.then_some(ir.stmt_spans[n])
-            }
-            _ => None,
-        });
-        let loops: Vec<Span> = ir
-            .stmts_of(within)
-            .filter(|&n| matches!(ir.stmts[n], Stmt::For { .. } | Stmt::While { .. }))
-            .map(|n| ir.stmt_spans[n])
-            .filter(|span| span.contains(branch))
-            .collect();
-        emptied.into_iter().any(|at| loops.iter().any(|span| at.end <= span.start))
     }
 }
 

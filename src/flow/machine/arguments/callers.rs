@@ -31,11 +31,6 @@ pub(crate) struct Callers {
     pub(crate) derived: FxHashMap<CallId, Vec<u16>>,
     /// What unknown code made of things that are wherever somebody outside wants them.
     pub(crate) made_of_given: FxHashSet<OuterId>,
-    /// Classes whose modules are run to be written down, and those whose modules are called.
-    pub(crate) traced: FxHashSet<ClassKey>,
-    pub(crate) called: FxHashSet<ClassKey>,
-    /// While positive, what runs is such a run.
-    pub(crate) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
     pub(crate) host: FxHashSet<OuterId>,
     /// Modules whose own `forward` gives arrays.

@@ -26,11 +26,7 @@ impl Interp<'_> {
             event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
                 && !event.followed
-                && if with_module(&event) {
-                    rests || self.is_only_traced(&event, parameter)
-                } else {
-                    decided(&event)
-                };
+                && if with_module(&event) { rests } else { decided(&event) };
             event
         });
         marked.collect()

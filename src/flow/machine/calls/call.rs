@@ -111,10 +111,6 @@ impl Interp<'_> {
             Value::Class(key) => self.instantiate(key, args, e),
             Value::External(path) => self.call_external(path, args, e),
             Value::Object(id) => self.call_object(id, args, e),
-            Value::Outer(o) => match self.call_given_maker(o, args, e) {
-                Some(made) => made,
-                None => self.unknown_call(f, args, e),
-            },
             _ => self.unknown_call(f, args, e),
         }
     }

@@ -2,11 +2,11 @@
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::store::Mark;
-use crate::flow::domain::value::{OuterId, OuterKey, Value};
+use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
-use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param};
+use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
 
@@ -82,42 +82,6 @@ impl Interp<'_> {
             "click.option" | "click.argument" => call.args.iter().any(named),
             _ => false,
         }
-    }
-
-    /// A test's parameter that is one of a list of devices, of which none is Apple's: `@pytest.mark.parametrize("device", DEVICES)`.
-    pub(crate) fn is_one_of_listed(&self, o: OuterId) -> bool {
-        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
-        let ir = &self.program.get(module).ir;
-        let function = ir.function(func);
-        let Some(name) = function.params.get(usize::from(index)).map(|p| p.name) else { return false };
-        ir.list(function.decorators).iter().any(|&d| {
-            let Expr::Call(id) = ir.expr(d) else { return false };
-            let call = ir.call(id);
-            let own = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s == name);
-            match call.args {
-                [names, values, ..] if own(names.value) => {
-                    ir.last_name(call.func).is_some_and(|n| n.as_str() == "parametrize")
-                        && self.lists_other_devices(module, values.value)
-                }
-                _ => false,
-            }
-        })
-    }
-
-    /// Is it a list of devices that are written down, `pytest.param("cuda", marks=…)` among them, and none is Apple's?
-    fn lists_other_devices(&self, module: ModIdx, list: ExprId) -> bool {
-        let (m, list) = self.program.bound_to(module, list).unwrap_or((module, list));
-        let ir = &self.program.get(m).ir;
-        let other = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if !s.as_str().starts_with("mps"));
-        let one = |&e: &ExprId| match ir.expr(e) {
-            Expr::Call(id) => {
-                let call = ir.call(id);
-                ir.last_name(call.func).is_some_and(|n| n.as_str() == "param")
-                    && call.args.first().is_some_and(|a| other(a.value))
-            }
-            _ => other(e),
-        };
-        matches!(ir.expr(list), Expr::List(items) | Expr::Tuple(items) if ir.list(items).iter().all(one))
     }
 
     /// What the machine must have for a function to be reached through the project's own decorators, as far as
@@ -250,38 +214,6 @@ impl Interp<'_> {
                 _ => TRUE,
             },
         }
-    }
-
-    /// `instantiate_device_type_tests(TestIt, globals(), only_for="cuda")`: of such a class there are tests where CUDA is
-    /// (torch/testing/_internal/common_device_type.py).
-    pub(crate) fn is_for_cuda_alone(&self, key: ClassKey) -> bool {
-        let ir = &self.program.get(key.module).ir;
-        let Some(body) = ir.functions.first() else { return false };
-        let cuda = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cuda" | "gpu"));
-        ir.block(body.body).iter().any(|&s| {
-            let Stmt::Expr(e) = ir.stmt(s) else { return false };
-            let Expr::Call(call) = ir.expr(*e) else { return false };
-            let call = ir.call(call);
-            let name = match ir.expr(call.func) {
-                Expr::Attr { name, .. } => Some(name),
-                _ => match self.program.resolve_expr(key.module, call.func) {
-                    Some(Resolved::External(path)) => {
-                        Some(Sym::new(crate::flow::models::tensors::functions::short(path)))
-                    }
-                    _ => None,
-                },
-            };
-            let only =
-                call.args.iter().find(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "only_for"));
-            name.is_some_and(|n| n.as_str() == "instantiate_device_type_tests")
-                && call.args.first().is_some_and(|a| {
-                    self.program.resolve_expr(key.module, a.value) == Some(Resolved::Class(key))
-                })
-                && only.is_some_and(|a| match ir.expr(a.value) {
-                    Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().all(|&e| cuda(e)),
-                    _ => cuda(a.value),
-                })
-        })
     }
 
     pub(crate) fn test_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Cond {

@@ -130,10 +130,6 @@ impl Interp<'_> {
                     },
                 }
             }
-            Value::Bound(id) if self.own_attributes(id, name).is_some() => {
-                let Some(items) = self.own_attributes(id, name) else { return Value::Unknown };
-                self.seq(&items)
-            }
             Value::Class(key) => self.class_call(key, name, args, e),
             Value::Seq(_) | Value::Many(_) => self.result_of(e),
             _ => {

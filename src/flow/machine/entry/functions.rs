@@ -49,10 +49,6 @@ impl Interp<'_> {
             let before = self.path;
             let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
-            if self.is_for_cuda_alone(key) {
-                let there = self.at_least(1);
-                self.path = self.d.and(self.path, there);
-            }
             // What the constructor has asked, or could not do without, holds in the methods.
             let instance = self.symbolic_instance(key, out);
             let late = self.kept_late(key, instance);
@@ -157,11 +153,7 @@ impl Interp<'_> {
             } else {
                 self.at(crate::flow::domain::value::Device::Of(outer), crate::flow::domain::value::NO_ORIGIN)
             };
-            let left = self.added_after_move(id);
             self.move_module(id, device);
-            for (layer, place) in left {
-                self.set_own(layer, place);
-            }
         }
         id
     }
@@ -228,7 +220,6 @@ impl Interp<'_> {
             if let Some(key) = class.filter(|_| function.name == self.known.forward) {
                 self.leaves_for_numpy(key, given);
             }
-            self.check_step((module, func), class, given);
             self.collect(out);
             self.run_returned(given, start, frames, out);
         }

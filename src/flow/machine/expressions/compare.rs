@@ -119,12 +119,6 @@ impl Interp<'_> {
                 _ => self.unknown_test(e),
             },
             (Value::External(x), Value::External(y)) => constant(x == y),
-            // `type == "edges"`: a builtin is no text.
-            (Value::External(x), Value::Str(..)) | (Value::Str(..), Value::External(x))
-                if is_builtin_function(x) =>
-            {
-                FALSE
-            }
             // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
             (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
                 self.decided(v, s, e)
@@ -363,12 +357,4 @@ const fn flipped(op: CmpOp) -> CmpOp {
         CmpOp::Gt => CmpOp::Lt,
         _ => CmpOp::LtE,
     }
-}
-
-/// `type`, `input`, `format` and others that are mistaken for a variable of that name.
-fn is_builtin_function(path: Sym) -> bool {
-    let function = |name: &str| {
-        matches!(name, "type" | "input" | "format" | "id" | "filter" | "map" | "hash" | "dir" | "max" | "min")
-    };
-    path.as_str().strip_prefix("builtins.").is_some_and(function)
 }

@@ -264,9 +264,7 @@ impl Interp<'_> {
                         && (speaks_of_devices(&text)
                             || speaks_of_own_gpu(&text)
                             || self.annotated_for_devices(outer));
-                    let left_out = !about_devices
-                        && (self.asks_for_default(test, outer)
-                            || self.asks_for_default_function(test, outer));
+                    let left_out = !about_devices && self.asks_for_default(test, outer);
                     let default = if left_out { Some(true) } else { default };
                     Atom::Flag { text, about_devices, settable, default }
                 };

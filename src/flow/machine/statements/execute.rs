@@ -36,9 +36,7 @@ impl<'p> Interp<'p> {
                 self.check_reference(v, *value);
                 for &target in linked.ir.list(*targets) {
                     if self.moves_itself(target, *value) {
-                        if !self.moves_alone(target, v) {
-                            self.forget_modules();
-                        }
+                        self.forget_modules();
                     } else {
                         self.assign(target, v);
                         self.unwraps(target, *value, v);

@@ -55,33 +55,6 @@ impl Interp<'_> {
             })
     }
 
-    /// `x.device == self.device`, where that was made of `"cuda"`: a tensor's has an index.
-    pub(crate) fn compares_with_bare(&mut self, device: Value, other: Value, at: ExprId) -> bool {
-        let (Value::Device(own), Value::Device(wanted)) = (device, other) else { return false };
-        let (places, origins) = (&self.t.places, &self.t.origins);
-        let bare = |p: u32| {
-            let (d, origin) = *places.get(p);
-            d == Device::Cuda(None)
-                && origins.get(origin.0).reason == crate::flow::domain::value::Reason::Literal
-        };
-        let mut leaves = Vec::new();
-        self.d.leaves(wanted, &mut leaves);
-        if !leaves.into_iter().any(bare) || self.is_text(wanted) {
-            return false;
-        }
-        let on_cuda = |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome);
-        let differ = self.d.zip(own, wanted, &mut |x, y| u32::from(on_cuda(x) && bare(y)));
-        let Some(differ) = differ.filter(|&c| c != crate::flow::domain::diagram::FALSE) else { return false };
-        if self.run.muted > 0 || !self.is_device_object(at, false) {
-            return false;
-        }
-        let there = self.available(None);
-        let differ = self.d.and(differ, there);
-        let told = self.events.len();
-        self.tell_compared(at, "torch.device(\"cuda\")".to_owned(), Compared::Tensors, differ);
-        self.events.len() > told
-    }
-
     /// A text, or a variable that holds one and that nobody outside gives.
     pub(crate) fn is_text_here(&self, e: ExprId) -> bool {
         match self.linked().ir.expr(e) {

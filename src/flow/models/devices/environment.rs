@@ -5,9 +5,7 @@ use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, Host, OuterId, OuterKey, Value};
 use crate::flow::machine::Interp;
 use crate::flow::models::devices::processes::{GLOBAL_RANKS, READ_ONCE, VISIBLE};
-use crate::ir::{Call, Expr, ExprId, Stmt};
-use crate::link::Resolved;
-use crate::span::Span;
+use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -102,36 +100,6 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.cuda.set_device(rank)` before `os.environ["CUDA_VISIBLE_DEVICES"] = gpus[rank]`: this process has its GPU, and those
-    /// that it starts will have the same.
-    fn has_chosen(&self, at: ExprId) -> bool {
-        let ir = &self.linked().ir;
-        let (here, func) = (ir.span(at), ir.function_around(at));
-        let branch = |place: Span| {
-            let around = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(s, span)| {
-                span.contains(place) && !matches!(s, Stmt::Assign { .. } | Stmt::Expr(_))
-            });
-            around.map(|(_, span)| *span).min_by_key(|span| span.end - span.start)
-        };
-        let sets = |call: &Call<'_>| {
-            ir.span(call.func).end <= here.start
-                && ir.function_around(call.func) == func
-                && matches!(self.program.resolve_expr(self.here().module, call.func),
-                    Some(Resolved::External(path)) if path.as_str() == "torch.cuda.set_device")
-                && branch(ir.span(call.func)) == branch(here)
-        };
-        let value = ir.stmts.iter().zip(&ir.stmt_spans).find_map(|(s, span)| match *s {
-            Stmt::Assign { value, .. } if span.contains(here) => Some(value),
-            _ => None,
-        });
-        value.is_some_and(|value| {
-            ir.calls().filter(sets).filter_map(|call| call.args.first()).any(|chosen| {
-                matches!(ir.expr(chosen.value), Expr::Var(_))
-                    && ir.exprs_in(value).any(|n| ir.exprs[n] == ir.expr(chosen.value))
-            })
-        })
-    }
-
     fn check_set_too_late(&mut self, key: Sym, value: Value, at: ExprId) {
         let place = self.place(at);
         let (Value::Bool(ready), Some(first)) = (self.store.get(self.devices.ready), self.devices.ready_at)
@@ -148,7 +116,6 @@ impl Interp<'_> {
         // Put back, or meant for other processes.
         if matches!(value, Value::Outer(o) if self.environment_variable(o).is_some())
             || self.starts_processes()
-            || self.has_chosen(at)
         {
             return;
         }

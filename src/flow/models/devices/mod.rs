@@ -2,7 +2,6 @@
 
 pub(crate) mod accelerator;
 pub(crate) mod current_gpu;
-pub(crate) mod device_texts;
 pub(crate) mod device_types;
 pub(crate) mod environment;
 pub(crate) mod from_values;

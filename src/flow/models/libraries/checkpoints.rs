@@ -40,7 +40,6 @@ impl Interp<'_> {
         if ((location.is_none() && !args.open) || explicit_none)
             && !self.located_elsewhere(e)
             && !self.is_published(args)
-            && !(program && self.goes_to_cuda(e))
             && !(program && self.runs_the_original())
         {
             // What this very run has written comes back to where it was.
@@ -236,22 +235,6 @@ impl Interp<'_> {
         })
     }
 
-    /// `torch.jit.load(file).eval().cuda()`: wherever the file was saved, this needs CUDA, and says so itself.
-    fn goes_to_cuda(&self, load: ExprId) -> bool {
-        let ir = &self.linked().ir;
-        let at = ir.span(load);
-        let cuda = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str().starts_with("cuda"));
-        ir.calls().any(|call| {
-            let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
-            let moves = match name.as_str() {
-                "cuda" => true,
-                "to" => call.args.first().is_some_and(|a| cuda(a.value)),
-                _ => false,
-            };
-            moves && ir.span(base).start == at.start && is_made_of(ir, base, load)
-        })
-    }
-
     /// The names around a `torch.load`: its file's, its result's, and its function's if that returns it.
     fn names_around(&self, e: ExprId) -> Vec<Sym> {
         let ir = &self.linked().ir;
@@ -269,11 +252,6 @@ impl Interp<'_> {
                 Stmt::Assign { targets, value } if is_each(ir, value, at) => {
                     for &target in ir.list(targets) {
                         self.words_of(ir.span(target), &mut names);
-                    }
-                }
-                Stmt::Expr(e) => {
-                    if let Some(list) = added_to(ir, e, at) {
-                        self.words_of(ir.span(list), &mut names);
                     }
                 }
                 Stmt::Return(Some(value)) if ir.span(value) == at => names.push(function.name),
@@ -311,25 +289,6 @@ fn is_each(ir: &Module, e: ExprId, at: Span) -> bool {
         }
         _ => ir.span(e) == at,
     }
-}
-
-/// Is it the expression, or what its methods give in turn?
-fn is_made_of(ir: &Module, mut e: ExprId, first: ExprId) -> bool {
-    while e != first {
-        let Expr::Call(id) = ir.expr(e) else { return false };
-        let Expr::Attr { base, .. } = ir.expr(ir.call(id).func) else { return false };
-        e = base;
-    }
-    true
-}
-
-/// `states.append(torch.load(file))`: the list.
-fn added_to(ir: &Module, e: ExprId, at: Span) -> Option<ExprId> {
-    let Expr::Call(id) = ir.expr(e) else { return None };
-    let call = ir.call(id);
-    let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
-    let adds = name.as_str() == "append" && call.args.iter().any(|a| ir.span(a.value) == at);
-    adds.then_some(base)
 }
 
 /// Do the names around a `torch.load` say that it reads weights?

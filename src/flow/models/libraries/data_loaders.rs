@@ -12,7 +12,7 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::libraries::collation::is_default_collate;
-use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
+use crate::ir::{ArgKind, Expr, ExprId};
 use crate::sym::Sym;
 
 /// How deep containers in items are looked into.
@@ -101,9 +101,6 @@ impl Interp<'_> {
                 }
             }
             (_, Some(_)) => Value::Unknown,
-            (Some((data, at)), None) if !matches!(data, Value::Tensor(_)) && self.is_filled_list(at) => {
-                Value::Unknown
-            }
             (Some((data, _)), None) => self.each(data, &mut |i, data| i.batch_of(data, args, e)),
             (None, None) => self.unseen_batch(e),
         };
@@ -114,24 +111,6 @@ impl Interp<'_> {
         let item = if pinned { self.pinned(item, e) } else { item };
         self.made_anew(item, before);
         Value::Object(self.object(ObjKind::Loader, None, item))
-    }
-
-    /// `self.rows`, where a method says `self.rows = []`: what others put there may have been on a device.
-    fn is_filled_list(&self, e: ExprId) -> bool {
-        let ir = &self.linked().ir;
-        let own = |e: ExprId, name| matches!(ir.expr(e), Expr::Attr { base, name: n } if n == name && ir.expr(base) == Expr::Var(Var::Local(0)));
-        let (Expr::Attr { name, .. }, Some(class)) = (ir.expr(e), self.here().class) else { return false };
-        class.module == self.here().module && own(e, name) && {
-            let span = ir.class(class.class).span;
-            ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &at)| match *s {
-                Stmt::Assign { targets, value } => {
-                    span.contains(at)
-                        && matches!(ir.expr(value), Expr::List(_))
-                        && ir.list(targets).iter().any(|&t| own(t, name))
-                }
-                _ => false,
-            })
-        }
     }
 
     /// A batch of a data set whose items are collated as PyTorch does it.

@@ -12,7 +12,6 @@ use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ModIdx, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
-use crate::torch;
 
 /// Functions that write what is at an address into a file, with Python 2's name for the first.
 const DOWNLOADS: &[&str] = &[
@@ -86,21 +85,11 @@ impl Interp<'_> {
     /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
     /// epoch was the best one so far does not matter: some epoch was.
     pub(crate) fn saved_before(&mut self, args: &Args) -> Cond {
-        if self.is_written_by_a_callback(args) {
-            return TRUE;
-        }
         let Some(file) = self.file_name(args, 0) else { return FALSE };
         let Some(&when) = self.libraries.saved.get(&file) else { return FALSE };
         let atoms = &self.atoms;
         let decided = |a| matches!(atoms.get(a), Atom::Gpus(_) | Atom::Backend(_) | Atom::Flag { .. });
         self.d.forget(when, &decided)
-    }
-
-    /// `torch.load(checkpoint.best_model_path)`
-    fn is_written_by_a_callback(&self, args: &Args) -> bool {
-        let Some((Value::Outer(file), _)) = args.get(0, "f") else { return false };
-        let OuterKey::Attr { base, name } = self.t.get_outer(file).key else { return false };
-        self.class_outside(base).is_some_and(|class| torch::names_written_file(class, name))
     }
 
     /// The class outside the project that an outside thing is an object of, if that is where it was made.

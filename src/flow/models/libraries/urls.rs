@@ -1,12 +1,11 @@
 //! Addresses that are written down: what is fetched from one is published, and the same for everyone.
 //!
-//! The address itself may be made of parts, filled in, or taken from a table; the table may be another package's.
+//! The address itself may be made of parts, filled in, or taken from a table.
 
 use crate::flow::domain::value::{FrameId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::project::saved_calls::returns;
-use crate::flow::query::call_sites::{argument, assigned};
+use crate::flow::query::call_sites::argument;
 use crate::ir::{Call, Expr, ExprId, Module, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::torch;
@@ -69,13 +68,8 @@ impl Interp<'_> {
             Expr::IfElse(id) => part(ir.if_else(id).then) && part(ir.if_else(id).orelse),
             Expr::Index { .. } => self.is_in_table(at, steps),
             Expr::Call(id) => self.call_gives_address(at, ir.call(id), steps),
-            Expr::Attr { .. } => {
-                self.is_foreign_table(at) || self.known_text(at).is_some_and(|text| is_web(&text))
-            }
-            Expr::Var(_) => {
-                self.is_foreign_table(at)
-                    || self.bound_to(at).is_some_and(|given| self.begins_with_address(given, steps))
-            }
+            Expr::Attr { .. } => self.known_text(at).is_some_and(|text| is_web(&text)),
+            Expr::Var(_) => self.bound_to(at).is_some_and(|given| self.begins_with_address(given, steps)),
             _ => false,
         }
     }
@@ -98,11 +92,6 @@ impl Interp<'_> {
             },
             Expr::Var(_) => {
                 let known = self.program.resolve_expr(at.module, call.func);
-                if let Some(Resolved::Function(m, f)) = known {
-                    let given = returns(&self.program.get(m).ir, f);
-                    return !given.is_empty()
-                        && given.iter().all(|e| e.is_some_and(|e| starts_on_the_web(self.program, m, e)));
-                }
                 let joins = matches!(known, Some(Resolved::External(path))
                     if matches!(path.as_str(), "urllib.parse.urljoin" | "os.path.join" | "builtins.str" | "pathlib.Path"));
                 joins && first.is_some_and(|first| self.begins_with_address(first, steps))
@@ -124,16 +113,16 @@ impl Interp<'_> {
         }
     }
 
-    /// `TABLE[name]`, `TABLE[name]["url"]` of a table that is written down at the top of a file, or of another package.
+    /// `TABLE[name]`, `TABLE[name]["url"]` of a table that is written down at the top of a file.
     fn is_in_table(&mut self, at: Written, steps: u32) -> bool {
-        let (mut whole, mut key) = (at, None);
+        let mut whole = at;
         // Down to the table, through what has been taken out of it before.
         for _ in 0..MAX_STEPS {
             let ir = &self.program.get(whole.module).ir;
-            let (base, index) = match ir.expr(whole.e) {
-                Expr::Index { base, index } => (base, index),
-                Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
-                    (Expr::Attr { base, name }, Some(a)) if name.as_str() == "get" => (base, a.value),
+            whole.e = match ir.expr(whole.e) {
+                Expr::Index { base, .. } => base,
+                Expr::Call(id) => match ir.expr(ir.call(id).func) {
+                    Expr::Attr { base, name } if name.as_str() == "get" => base,
                     _ => break,
                 },
                 Expr::Var(_) => match self.bound_to(whole) {
@@ -145,17 +134,10 @@ impl Interp<'_> {
                 },
                 _ => break,
             };
-            if let (None, Expr::Str(s)) = (key, ir.expr(index)) {
-                key = Some(s);
-            }
-            whole.e = base;
         }
-        let speaks = key.is_some_and(|key| names_address(key.as_str()));
         let ir = &self.program.get(whole.module).ir;
         match ir.expr(whole.e) {
-            Expr::Dict(_) | Expr::Comp(_) => {
-                whole.frame.is_none() && speaks || self.are_addresses(whole, steps)
-            }
+            Expr::Dict(_) | Expr::Comp(_) => self.are_addresses(whole, steps),
             // `table = others if more else few`
             Expr::IfElse(id) => {
                 let either = ir.if_else(id);
@@ -165,7 +147,7 @@ impl Interp<'_> {
                     self.are_addresses(part, steps)
                 })
             }
-            _ => self.is_foreign_table(whole) || speaks && self.is_foreign(whole),
+            _ => false,
         }
     }
 
@@ -187,16 +169,6 @@ impl Interp<'_> {
                     _ => self.begins_with_address(value, steps),
                 }
             })
-    }
-
-    /// Another package's table of addresses, by its name: `torchvision.models.resnet.model_urls`
-    fn is_foreign_table(&self, at: Written) -> bool {
-        matches!(self.program.resolve_expr(at.module, at.e), Some(Resolved::External(path))
-            if names_address(path.as_str().rsplit('.').next().unwrap_or_default()))
-    }
-
-    fn is_foreign(&self, at: Written) -> bool {
-        matches!(self.program.resolve_expr(at.module, at.e), Some(Resolved::External(_)))
     }
 
     /// `self.address`: what the interpreter knows of it, where it is just now.
@@ -254,11 +226,6 @@ fn call_at(ir: &Module, at: crate::span::Span) -> Option<Call<'_>> {
     ir.exprs.iter().zip(&ir.expr_spans).find_map(is_it).map(|id| ir.call(id))
 }
 
-/// Does it say by its name that it holds an address?
-fn names_address(name: &str) -> bool {
-    name.to_ascii_lowercase().contains("url")
-}
-
 fn is_web(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
@@ -268,40 +235,4 @@ fn published_as(program: &Program, m: ModIdx, call: Call<'_>) -> Option<ExprId> 
     let Some(Resolved::External(path)) = program.resolve_expr(m, call.func) else { return None };
     let id = torch::call(path)?.published_as?;
     argument(call, usize::from(id.position), id.name)
-}
-
-/// `join("https://example.org", name)`: does the text begin with an address that stands there, or is it the name of a file that
-/// has been fetched from one?
-fn starts_on_the_web(program: &Program, m: ModIdx, e: ExprId) -> bool {
-    let ir = &program.get(m).ir;
-    let starts = |e| starts_on_the_web(program, m, e);
-    match ir.expr(e) {
-        Expr::Str(s) => is_web(s.as_str()),
-        Expr::Format(list) => ir.list(list).first().is_some_and(|&first| starts(first)),
-        Expr::Binary { left, .. } => starts(left),
-        Expr::Var(var @ Var::Local(_)) => {
-            let given = assigned(ir, ir.function_around(e), var);
-            !given.is_empty() && given.into_iter().all(|e| is_fetched(program, m, e))
-        }
-        Expr::Call(_) if is_fetched(program, m, e) => true,
-        Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
-            (Expr::Attr { base, name }, _) if name.as_str() == "format" => starts(base),
-            (_, Some(first))
-                if ir
-                    .last_name(ir.call(id).func)
-                    .is_some_and(|n| matches!(n.as_str(), "join" | "urljoin")) =>
-            {
-                starts(first.value)
-            }
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// `hf_hub_download("someone/voices", name)`
-fn is_fetched(program: &Program, m: ModIdx, e: ExprId) -> bool {
-    let ir = &program.get(m).ir;
-    let Expr::Call(id) = ir.expr(e) else { return false };
-    published_as(program, m, ir.call(id)).is_some_and(|id| matches!(ir.expr(id), Expr::Str(_)))
 }

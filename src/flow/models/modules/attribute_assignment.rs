@@ -116,24 +116,6 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.data = x.data.cuda()` of a variable's tensor that is no module's: it is there from now on, and nothing else is.
-    pub(crate) fn moves_alone(&mut self, target: ExprId, moved: Value) -> bool {
-        let ir = &self.linked().ir;
-        let (Expr::Attr { base, .. }, Value::Tensor(moved)) = (ir.expr(target), moved) else { return false };
-        let Expr::Var(_) = ir.expr(base) else { return false };
-        self.run.muted += 1;
-        let held = self.eval(base);
-        self.run.muted -= 1;
-        let Value::Tensor(held) = held else { return false };
-        let held = self.get_tensor(held);
-        if held.role.registered() || !held.certain {
-            return false;
-        }
-        let there = self.tensor(Tensor { device: self.get_tensor(moved).device, ..held });
-        self.assign(base, there);
-        true
-    }
-
     /// Are the two known to be one device?
     fn is_in_place(&self, own: Value, device: Dd) -> bool {
         let Value::Device(own) = own else { return false };
@@ -286,7 +268,7 @@ impl Interp<'_> {
             if value != Value::None {
                 self.modules.fields.insert((id, name), place);
             }
-            if self.check_leaf(value, at, "the module", true) || self.is_placeholder(id, name, value) {
+            if self.check_leaf(value, at, "the module", true) {
                 let unknown = self.unknown_device();
                 self.plain_tensor(unknown, Dims::ANY)
             } else {
@@ -299,20 +281,6 @@ impl Interp<'_> {
         };
         self.follow_weight(id, name, value);
         self.set_field(id, name, value);
-    }
-
-    /// `self.table = torch.empty(0)`, where another method puts something in its place: nobody computes with what has no elements.
-    fn is_placeholder(&self, id: ObjId, name: Sym, value: Value) -> bool {
-        let (Value::Tensor(t), Some(key)) = (value, self.obj(id).class) else { return false };
-        let t = self.get_tensor(t);
-        t.bytes == Some(0)
-            && !t.role.registered()
-            && self.program.class(key).mro.iter().any(|k| {
-                let methods = &self.program.get(k.module).ir.class(k.class).methods;
-                methods.iter().any(|&(method, f)| {
-                    method != self.known.init && self.relevance.assigned.to_self(k.module, f).contains(&name)
-                })
-            })
     }
 
     /// A layer of PyTorch's is where its weight is, once it was given another.

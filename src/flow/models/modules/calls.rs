@@ -55,7 +55,6 @@ impl Interp<'_> {
 
     fn call_module_itself(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
-        self.module_is_called(self.obj(id).class);
         let wrapper = !self.calls_wrapped(id, e);
         if wrapper && !matches!(kind, ObjKind::List { .. }) {
             self.check_wrapped(id);

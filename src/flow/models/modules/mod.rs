@@ -4,7 +4,6 @@ pub(crate) mod attribute_assignment;
 pub(crate) mod buffers;
 pub(crate) mod calls;
 pub(crate) mod hooks;
-pub(crate) mod late_layers;
 pub(crate) mod late_tensors;
 pub(crate) mod layer_calls;
 pub(crate) mod layers;

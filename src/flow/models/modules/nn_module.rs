@@ -6,7 +6,6 @@ use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::flow::models::modules::registration::is_asked_for_names;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{self, State};
@@ -145,9 +144,6 @@ impl Interp<'_> {
             "module" => Value::Object(id),
             // Whoever has its table of parts may move them, and nobody here follows that.
             "_modules" if self.obj(id).outer.is_none() => {
-                if is_asked_for_names(&self.linked().ir, e) {
-                    return self.result_of(e);
-                }
                 self.escape(Value::Object(id), 0);
                 self.result_of(e)
             }

@@ -6,8 +6,7 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::tensors::moves::TypeTarget;
-use crate::flow::project::unmoved_modules::parent;
-use crate::ir::{CmpOp, Expr, ExprId, Module};
+use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::ModuleOp;
 
@@ -184,17 +183,4 @@ pub(crate) fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -
         Stmt::Try { body, orelse, .. } => returns_several(ir, *body) || returns_several(ir, *orelse),
         _ => false,
     })
-}
-
-/// Is a table only asked how long it is, or for its names: `len(net._modules)`, `"head" in net._modules`?
-pub(crate) fn is_asked_for_names(ir: &Module, table: ExprId) -> bool {
-    match parent(ir, table).map(|around| ir.expr(around)) {
-        Some(Expr::Attr { base, name }) => base == table && name.as_str() == "keys",
-        Some(Expr::Compare { op: CmpOp::In | CmpOp::NotIn, right, .. }) => right == table,
-        Some(Expr::Call(id)) => {
-            let func = ir.call(id).func;
-            func != table && ["len", "bool", "list", "sorted", "set"].iter().any(|n| ir.is_builtin(func, n))
-        }
-        _ => false,
-    }
 }

@@ -73,13 +73,11 @@ impl Interp<'_> {
         if word != NO_ORIGIN && default { here.site.unwrap_or(made) } else { made }
     }
 
-    /// When `enabled=` is on, whatever the device: as far as it is a constant, a switch of the command line for mixed
-    /// precision that is on unless the user says otherwise, or the machine's own answer. Of what else decides nobody
+    /// When `enabled=` is on, whatever the device: as far as it is a constant, or the machine's own answer. Of what else decides nobody
     /// knows whether it has asked for the device.
     fn switched_on(&self, v: Value) -> Cond {
         match v {
             Value::Bool(c) => c,
-            Value::Outer(o) if self.is_precision_switch(o) => TRUE,
             _ => FALSE,
         }
     }
@@ -118,27 +116,6 @@ impl Interp<'_> {
             _ => false,
         });
         on.then(|| Place { file: ir.file, span: ir.span(e) })
-    }
-
-    /// `args.amp`, on by default; `half=True` of a constructor
-    fn is_precision_switch(&self, o: OuterId) -> bool {
-        let outer = self.t.get_outer(o);
-        let (name, on) = match outer.key {
-            OuterKey::Argument { name, .. } => (name, outer.default == Some(Value::Bool(TRUE))),
-            OuterKey::Param { module, func, index } => {
-                let ir = &self.program.get(module).ir;
-                let Some(param) = ir.function(func).params.get(usize::from(index)) else { return false };
-                (param.name, param.default.is_some_and(|d| ir.expr(d) == Expr::True))
-            }
-            _ => return false,
-        };
-        if !on {
-            return false;
-        }
-        let precision = |word: &str| {
-            matches!(word, "amp" | "fp16" | "half" | "mixed" | "precision" | "autocast" | "float16" | "use")
-        };
-        name.as_str().split('_').all(precision)
     }
 
     /// A function with CUDA autocast for a decorator.
@@ -211,9 +188,6 @@ impl Interp<'_> {
                 self.autocast_meets(device, e);
             }
             Value::Outer(o) => {
-                if let Some(device) = self.prepared_there(o) {
-                    self.autocast_meets(device, e);
-                }
                 self.args_in_autocast(self.owner(o), args, e);
             }
             _ => {}
@@ -262,19 +236,6 @@ impl Interp<'_> {
                 });
             }
             _ => {}
-        }
-    }
-
-    /// Where `accelerator.prepare(…)` has put what is called, or the object that has it for a method.
-    fn prepared_there(&self, mut o: OuterId) -> Option<Dd> {
-        loop {
-            if let Some(&device) = self.tensors.prepared.get(&o) {
-                return Some(device);
-            }
-            match self.t.get_outer(o).key {
-                OuterKey::Attr { base, .. } => o = base,
-                _ => return None,
-            }
         }
     }
 

@@ -61,7 +61,7 @@ impl Interp<'_> {
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
         // `lazy @ x` of another library's class is whatever that makes of it.
-        let tensors = op == BinOp::MatMul && [a, b].into_iter().all(|v| !self.is_of_library_class(v));
+        let tensors = op == BinOp::MatMul;
         let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
         if tensors {
             self.check_timed_operation("matmul", result, e);

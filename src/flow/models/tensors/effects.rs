@@ -4,7 +4,7 @@
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::UseKind;
 use crate::flow::domain::value::NO_ORIGIN;
-use crate::flow::domain::value::{Device, OriginId, OuterKey, Reason, Role, Tensor, Value};
+use crate::flow::domain::value::{Device, OriginId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
@@ -26,20 +26,6 @@ impl Interp<'_> {
         }
         let there = self.available(None);
         self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
-    }
-
-    /// Has the function that runs sent it to a GPU by its number, while the other one, which is said to be a tensor, is given?
-    /// Then that may be on another one. The current GPU is another matter: who uses several may switch it.
-    pub(crate) fn on_this_gpu(&self, device: Dd, other: Dd) -> bool {
-        let Some(leaf) = self.d.as_leaf(other) else { return false };
-        let Device::Of(o) = self.t.places.get(leaf).0 else { return false };
-        let sent = self.device_leaves(device).into_iter().find_map(|(_, d, origin)| match d {
-            Device::Cuda(Some(_)) => Some(origin),
-            _ => None,
-        });
-        let outer = self.t.get_outer(o);
-        let said = outer.tensor && matches!(outer.key, OuterKey::Param { .. });
-        said && self.here().func.0 != 0 && sent.is_some_and(|origin| self.comes_from_here(origin))
     }
 
     /// Has all that led to a device been said in the function that runs?

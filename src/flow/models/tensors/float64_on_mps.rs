@@ -127,9 +127,6 @@ impl Interp<'_> {
 
     /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
     fn given_on_mps(&mut self, o: OuterId) -> Cond {
-        if self.is_one_of_listed(o) {
-            return FALSE;
-        }
         let mut on = self.outer_is_on(o, "mps");
         for atom in self.asked_whether_on(o, "mps") {
             let asked = self.d.atom(atom);

@@ -114,7 +114,6 @@ impl Interp<'_> {
             "copy_" => self.copies_without_waiting(t, args, e, base),
             "item" | "tolist" => self.check_read(t, e),
             "numel" | "nelement" if t.bytes == Some(0) => return Value::Int(0),
-            "size" if !args.positional.is_empty() && self.has_no_extent(t) => return Value::Int(0),
             "get_device" => return self.as_number(t.device, e),
             "device" => return Value::Device(t.device),
             "backward" => {

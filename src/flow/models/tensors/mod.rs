@@ -7,7 +7,6 @@ pub(crate) mod dims;
 pub(crate) mod distributions;
 pub(crate) mod effects;
 pub(crate) mod factories;
-pub(crate) mod factory_parameters;
 pub(crate) mod fake_mode;
 pub(crate) mod float64;
 pub(crate) mod float64_on_mps;

@@ -3,8 +3,8 @@
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, Host, OuterId, OuterKey, Reason, Role, Tensor, Value};
+use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::machine::{Interp, Test};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
@@ -249,7 +249,7 @@ impl Interp<'_> {
         let forced =
             args.get(0, "force").is_some_and(|(v, _)| v != Value::Bool(crate::flow::domain::diagram::FALSE));
         self.check_read(t, e);
-        if !forced && !self.check_named_to_host(t, base, e) {
+        if !forced {
             self.check_host(t.device, base, e, &format!("`.{name}()`"));
         }
         if t.double == crate::flow::domain::diagram::TRUE {
@@ -294,42 +294,6 @@ impl Interp<'_> {
         let tensor = Box::new(self.operand(operand, d, origin));
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
-    }
-
-    /// What was moved to the device that a parameter or an option names, and that nobody has asked about: who lets others
-    /// choose has more than the host in mind.
-    fn check_named_to_host(&mut self, t: Tensor, operand: ExprId, at: ExprId) -> bool {
-        let Some(leaf) = self.d.as_leaf(t.device) else { return false };
-        let (Device::Named(o), origin) = *self.t.places.get(leaf) else { return false };
-        let certain = t.certain || self.evidence.moved_modules.contains(&origin);
-        if !certain || self.run.muted > 0 || self.for_no_tensors() || !self.is_left_to_others(o) {
-            return false;
-        }
-        let there = self.available(None);
-        let Some(bite) = self.bite(there, false) else { return false };
-        let tensor = Box::new(self.operand(operand, Device::Named(o), origin));
-        let place = self.place(at);
-        self.emit(Kind::ToHost { what: "`.numpy()`".into(), tensor }, place, bite, Vec::new());
-        true
-    }
-
-    /// Is it a device that whoever calls must name, and that nothing here has asked about?
-    fn is_left_to_others(&self, o: OuterId) -> bool {
-        let outer = self.t.get_outer(o);
-        let named = match outer.key {
-            OuterKey::Param { module, func, index } => {
-                let params = &self.program.get(module).ir.function(func).params;
-                params.get(usize::from(index)).is_some_and(|p| p.default.is_none())
-            }
-            _ => outer.default.is_none(),
-        };
-        let about = |v: Value| v == Value::Outer(o);
-        let asked = self.tests.atoms.keys().any(|test| match *test {
-            Test::Compare(_, a, b) => about(a) || about(b),
-            Test::Truth(v) => about(v),
-            _ => false,
-        });
-        outer.device && named && !asked
     }
 
     /// Is it the module whose `forward` is interpreted?

@@ -2,7 +2,7 @@
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
-use crate::flow::domain::event::{Kind, Meeting};
+use crate::flow::domain::event::Meeting;
 use crate::flow::domain::value::{Device, Host, NO_ORIGIN, Reason, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
@@ -56,7 +56,7 @@ impl Interp<'_> {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
         // What has been told of is taken as mended: the rest may have causes of its own.
-        let mended = refused && self.events.len() != told && !self.stray_was_moved();
+        let mended = refused && self.events.len() != told;
         let result = if mended && op.result == ResultRule::Receiver && !op.in_place {
             // The receiver was brought to the others, or they to it.
             let device = self.result_device(&parties);
@@ -66,17 +66,6 @@ impl Interp<'_> {
         };
         self.check_timed_operation(last_part(name), result, e);
         self.with_double(result, op, receiver, args, e)
-    }
-
-    /// Has what was told last to be in the wrong place been moved there? Then it may as well be the other side that is meant
-    /// to follow, and nobody knows where the two are once that is mended.
-    fn stray_was_moved(&self) -> bool {
-        match self.events.last().map(|p| &p.event.kind) {
-            Some(Kind::Mismatch { stray, .. }) => {
-                stray.chain.first().is_some_and(|step| step.reason == Reason::Moved)
-            }
-            _ => false,
-        }
     }
 
     /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a

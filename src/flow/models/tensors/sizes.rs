@@ -2,11 +2,10 @@
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
-use crate::flow::domain::value::{Device, OuterId, Tensor, Value};
+use crate::flow::domain::value::{Device, OuterId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::ir::{ArgKind, Call, Expr, ExprId, Whole};
-use crate::span::Span;
+use crate::ir::ExprId;
 
 impl Interp<'_> {
     /// An allocation whose size is known.
@@ -47,28 +46,7 @@ impl Interp<'_> {
     }
 }
 
-impl Interp<'_> {
-    /// `torch.zeros(0, 0, 0)`: nothing in any dimension, by which a cache says that it is none yet.
-    pub(crate) fn has_no_extent(&self, t: Tensor) -> bool {
-        let Some((_, made)) = self.host_reason(t).filter(|_| t.bytes == Some(0)) else { return false };
-        let Some(module) = self.program.module_of(made.file) else { return false };
-        let ir = &self.program.get(module).ir;
-        let none = |e: ExprId| match ir.expr(e) {
-            Expr::Int(Whole(n)) => n == 0,
-            Expr::Tuple(list) | Expr::List(list) => {
-                list.len > 0 && ir.list(list).iter().all(|&x| ir.expr(x) == Expr::Int(Whole(0)))
-            }
-            _ => false,
-        };
-        let sizes = |call: Call<'_>| {
-            let mut given = call.args.iter().filter(|a| a.kind == ArgKind::Positional).peekable();
-            given.peek().is_some() && given.all(|a| none(a.value))
-        };
-        let made_there =
-            |(e, &at): (&Expr, &Span)| at == made.span && matches!(*e, Expr::Call(c) if sizes(ir.call(c)));
-        ir.exprs.iter().zip(&ir.expr_spans).any(made_there)
-    }
-}
+impl Interp<'_> {}
 
 /// Tensors of so many bytes share blocks of two mebibytes (`kSmallSize` in c10/cuda/CUDACachingAllocator.cpp): who makes one asks
 /// something, and is not about to fill the memory.

@@ -2,14 +2,11 @@
 //!
 //! That is a call of the module with these arguments, and for many a module the only one.
 
-use crate::flow::domain::event::Event;
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::machine::arguments::callers::Parameter;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
-use crate::link::ClassKey;
 
 /// Functions that run a module, and what they call its arguments.
 const TRACERS: &[(&str, &str)] = &[
@@ -32,9 +29,6 @@ impl Interp<'_> {
         if self.obj(id).kind != ObjKind::Module {
             return;
         }
-        if let Some(class) = self.obj(id).class {
-            self.calls.callers.traced.insert(class);
-        }
         let Some((given, at)) = args.get(1, name) else { return };
         let positional: Vec<(Value, ExprId)> = match given {
             Value::Tensor(_) => vec![(given, at)],
@@ -49,28 +43,7 @@ impl Interp<'_> {
             return;
         }
         let before = self.path;
-        self.calls.callers.tracing += 1;
         self.call_module(id, &Args { positional, ..Args::default() }, e);
-        self.calls.callers.tracing -= 1;
         self.path = before;
-    }
-
-    /// A module is called, in the usual way.
-    pub(crate) fn module_is_called(&mut self, class: Option<ClassKey>) {
-        if self.calls.callers.tracing == 0
-            && let Some(class) = class
-        {
-            self.calls.callers.called.insert(class);
-        }
-    }
-
-    /// Is it about what `forward` is given, of a module that is only ever run by what writes down what it does? What that
-    /// gives it has been looked at.
-    pub(crate) fn is_only_traced(&self, event: &Event, parameter: Option<Parameter>) -> bool {
-        let Some((func, _)) = parameter.filter(|_| event.stack.is_empty()) else { return false };
-        let function = self.program.get(self.entry).ir.function(func);
-        let Some(class) = function.class else { return false };
-        let key = ClassKey { module: self.entry, class };
-        self.calls.callers.traced.contains(&key) && !self.calls.callers.called.contains(&key)
     }
 }

@@ -1,12 +1,10 @@
 //! Whether a value is a device, or the text of one.
 
-use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::value::{Device, OuterKey, Value};
 use crate::flow::machine::Interp;
 use crate::flow::observers::devices::spelling::takes_text;
 use crate::ir::{Expr, ExprId, IfElse, Stmt, Var};
 use crate::link::Resolved;
-use crate::sym::Sym;
 
 impl Interp<'_> {
     /// Is the value a `torch.device` in every world?
@@ -115,42 +113,6 @@ impl Interp<'_> {
             Expr::Var(var) => any && !self.is_parameter(var) && self.holds_device_object(var),
             _ => false,
         }
-    }
-
-    /// Is it a parameter, or `torch.device(…)` in its place, that the function has asked whether it is a text, and
-    /// that is none here?
-    pub(crate) fn is_no_text(&mut self, v: Value, at: ExprId) -> bool {
-        let Expr::Var(var) = self.linked().ir.expr(at) else { return false };
-        if !self.is_parameter(var) || !self.holds_device_object(var) {
-            return false;
-        }
-        let text = Value::External(Sym::new("builtins.str"));
-        let leaves = match v {
-            Value::Choice(d) => {
-                let mut leaves = Vec::new();
-                self.d.leaves(d, &mut leaves);
-                leaves.into_iter().map(|leaf| (*self.t.values.get(leaf), Some((d, leaf)))).collect()
-            }
-            v => vec![(v, None)],
-        };
-        leaves.into_iter().all(|(v, when)| match v {
-            Value::Device(_) => true,
-            Value::Outer(o) => {
-                let here = when.map_or(TRUE, |(d, leaf)| self.d.where_leaf(d, &mut |p| p == leaf));
-                let here = self.d.and(self.path, here);
-                let asked = self
-                    .tests
-                    .atoms
-                    .get(&crate::flow::machine::Test::Compare(20, Value::Outer(o), text))
-                    .copied();
-                asked.is_some_and(|atom| {
-                    let is_text = self.d.atom(atom);
-                    let other = self.d.not(is_text);
-                    self.d.implies(here, other)
-                })
-            }
-            _ => false,
-        })
     }
 
     pub(crate) fn is_parameter(&self, var: Var) -> bool {

@@ -176,25 +176,7 @@ impl Interp<'_> {
         });
         self.run.muted -= 1;
         self.path = before;
-        asked || self.is_called_in_branch()
-    }
-
-    /// Is a function on the way here called in a branch?
-    fn is_called_in_branch(&self) -> bool {
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            if let (Some(site), Some(caller)) = (frame.site, frame.caller) {
-                let caller = &self.frames[caller.0 as usize];
-                if caller.func.0 == 0
-                    || !conditions(&self.program.get(caller.module).ir, site.span).is_empty()
-                {
-                    return true;
-                }
-            }
-            at = frame.caller;
-        }
-        false
+        asked
     }
 
     /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.

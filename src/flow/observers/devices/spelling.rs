@@ -5,7 +5,6 @@ use crate::flow::domain::event::{Compared, Kind};
 use crate::flow::domain::value::{Device, Value};
 use crate::flow::machine::Interp;
 use crate::ir::{CmpOp, Expr, ExprId, Module, Param, Var};
-use crate::link::Resolved;
 use crate::sym::Sym;
 
 /// What PyTorch accepts in front of the colon.
@@ -59,21 +58,6 @@ pub(crate) fn takes_text(ir: &Module, p: &Param) -> bool {
 }
 
 impl Interp<'_> {
-    /// `torch.supa.…` in the same file: a plug-in brings the name.
-    fn uses_backend(&self, device: &str) -> bool {
-        let kind = device.split(':').next().unwrap_or_default();
-        let module = self.here().module;
-        if TYPES.contains(&kind) {
-            return false;
-        }
-        self.linked().ir.exprs.iter().any(|e| match *e {
-            Expr::Attr { base, name } if name.as_str() == kind => {
-                matches!(self.program.resolve_expr(module, base), Some(Resolved::External(p)) if p.as_str() == "torch")
-            }
-            _ => false,
-        })
-    }
-
     /// `is_supa_available()` in the same file: who asks for it by its name may have a plug-in.
     fn is_asked_for(&self, device: &str) -> bool {
         let kind = device.split(':').next().unwrap_or_default();
@@ -95,8 +79,7 @@ impl Interp<'_> {
     fn check_device_strings(&mut self, v: Value, when: Cond, e: ExprId) {
         match v {
             Value::Str(s, _) => {
-                let plugged = || self.uses_backend(s.as_str()) || self.is_asked_for(s.as_str());
-                if is_invalid(s.as_str()) && self.is_written(s) && !plugged() {
+                if is_invalid(s.as_str()) && self.is_written(s) && !self.is_asked_for(s.as_str()) {
                     self.tell_invalid_where(s.as_str(), when, e);
                 }
             }
@@ -167,9 +150,6 @@ impl Interp<'_> {
             return false;
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
-            if op == CmpOp::Eq && !self.is_bare_cuda(written) && self.compares_with_bare(device, other, at) {
-                return false;
-            }
             let text = match other {
                 Value::Str(s, _)
                     if crate::flow::models::devices::from_values::parse_device(s.as_str()).is_some()
@@ -183,21 +163,15 @@ impl Interp<'_> {
             let string = matches!(other, Value::Str(..));
             let indexed = !string && self.is_indexed(device) && !self.is_given_by_caller(at);
             let place = self.place(at);
-            let mut certain = match device {
-                Value::Choice(_) | Value::Outer(_) => string && self.is_no_text(device, at),
-                _ => false,
-            };
-            if !certain && string && self.may_be_text(device, at) {
+            if string && self.may_be_text(device, at) {
                 self.observed.texts.insert(place);
                 if matches!(device, Value::Device(d) if !self.is_text(d)) {
                     return true;
                 }
                 continue;
             }
-            if matches!(device, Value::Device(_)) {
-                certain =
-                    string && self.is_known_device(device) || indexed || self.is_device_object(at, string);
-            }
+            let certain = matches!(device, Value::Device(_))
+                && (string && self.is_known_device(device) || indexed || self.is_device_object(at, string));
             if self.run.muted > 0 || !certain {
                 continue;
             }

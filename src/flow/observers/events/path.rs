@@ -3,8 +3,7 @@
 use crate::flow::domain::atom::{Atom, AtomId, GPU_ATOMS};
 use crate::flow::domain::diagram::{Cond, FALSE, Literal};
 use crate::flow::domain::event::Bite;
-use crate::flow::domain::value::{OuterKey, Value};
-use crate::flow::machine::{Interp, Test};
+use crate::flow::machine::Interp;
 use crate::span::Place;
 use crate::world::{Premise, World};
 
@@ -121,7 +120,7 @@ impl Interp<'_> {
                 return None;
             }
             // The path once said otherwise, and had no room for it.
-            if self.d.lost_on(path).contains(&(atom, !truth)) && !self.is_of_some_item(atom) {
+            if self.d.lost_on(path).contains(&(atom, !truth)) {
                 return None;
             }
             if atom.is_hardware() {
@@ -204,28 +203,6 @@ impl Interp<'_> {
             self.widen(&mut way, bad);
         }
         Some(way)
-    }
-
-    /// Is it asked of some item of many? In another round of a loop it is asked of another one.
-    fn is_of_some_item(&self, atom: AtomId) -> bool {
-        let some_item = |v: Value| {
-            let Value::Outer(mut at) = v else { return false };
-            loop {
-                match self.t.get_outer(at).key {
-                    OuterKey::Item { key: None, .. } => return true,
-                    OuterKey::Item { base, .. } | OuterKey::Attr { base, .. } => at = base,
-                    _ => return false,
-                }
-            }
-        };
-        self.tests.atoms.iter().any(|(test, &asked)| {
-            asked == atom
-                && match *test {
-                    Test::Truth(v) => some_item(v),
-                    Test::Compare(_, a, b) => some_item(a) || some_item(b),
-                    Test::Expr(..) => false,
-                }
-        })
     }
 
     /// Leaves out that GPUs are few where it goes wrong with more of them, too.

@@ -230,10 +230,8 @@ impl Interp<'_> {
     pub(crate) fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         let first = self.have_bare_and_other(a.device, b.device) && self.first_is_current();
-        let chosen = Sides {
-            on_cuda: (self.chosen_here(a.device, b.device), self.chosen_here(b.device, a.device)),
-            on_this_gpu: (self.on_this_gpu(a.device, b.device), self.on_this_gpu(b.device, a.device)),
-        };
+        let chosen =
+            Sides { on_cuda: (self.chosen_here(a.device, b.device), self.chosen_here(b.device, a.device)) };
         let zipped = {
             let places = &self.t.places;
             let outers = &self.t.outers;
@@ -308,8 +306,6 @@ pub(crate) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
 pub(crate) struct Sides {
     /// It is on CUDA since there is CUDA, by the function's own choice.
     pub(crate) on_cuda: (bool, bool),
-    /// The function has sent it to one GPU, for the other side is on one.
-    pub(crate) on_this_gpu: (bool, bool),
 }
 
 /// Does a caller decide where it is? What lives with a module is where that is, and what a module fixes has a rule of its own.
@@ -341,8 +337,6 @@ pub(crate) fn difference(
         (Other(_), Cuda(_) | CudaSome) | (Cuda(_) | CudaSome, Other(_)) => Difference::Accelerators,
         (Cuda(None), Of(o)) if chosen.on_cuda.0 && given(o) => Difference::Chosen { first: true },
         (Of(o), Cuda(None)) if chosen.on_cuda.1 && given(o) => Difference::Chosen { first: false },
-        (Cuda(_), Of(o)) if chosen.on_this_gpu.0 && given(o) => Difference::Accelerators,
-        (Of(o), Cuda(_)) if chosen.on_this_gpu.1 && given(o) => Difference::Accelerators,
         _ => Difference::None,
     }
 }

@@ -234,8 +234,7 @@ impl Interp<'_> {
         if [a.device, b.device].into_iter().all(|d| self.is_unmoved(d)) && self.asks_parameters(clash.here) {
             self.path = self.d.and(self.path, clash.here);
         }
-        let guess = [da, db].into_iter().any(|d| self.is_one_of_two_kinds(d, bad));
-        let tensors = !guess && !self.for_no_tensors();
+        let tensors = !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);
         // The message is about one pair of devices; with other accelerators others may meet.
         let elsewhere = self.d.not(involved);

@@ -6,7 +6,7 @@ use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::observers::modules::result_use::{Course, DIFFERENTIATES, heads, measures, trained_again};
+use crate::flow::observers::modules::result_use::{Course, DIFFERENTIATES, trained_again};
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::span::{Place, Span};
@@ -204,8 +204,6 @@ impl Interp<'_> {
                 self.speaks_of(&words, (frame.module, frame.func), &after)
                     // Weights stay out of graphs, whenever that was said.
                     || self.speaks_of(FREEZES, (frame.module, frame.func), &|_| true)
-                    || self
-                        .speaks_of(ABOUT_GRADIENTS, (frame.module, frame.func), &|span| heads(ir, span, call))
             } else {
                 self.speaks_of(&words, (frame.module, frame.func), &|_| true)
             };
@@ -277,9 +275,7 @@ impl Interp<'_> {
             };
             (inside && matters(at) || func.0 != 0 && decorated(at))
                 && match *e {
-                    Expr::Attr { base, name } => {
-                        about(name) && !(name.as_str() == "step" && measures(ir, base))
-                    }
+                    Expr::Attr { name, .. } => about(name),
                     Expr::Var(Var::Unbound(name)) => about(name),
                     Expr::Var(Var::Global(slot)) => ir
                         .functions

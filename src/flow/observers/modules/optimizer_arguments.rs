@@ -49,7 +49,7 @@ impl Interp<'_> {
                 _ => None,
             });
             for x in std::iter::once(value).chain(added) {
-                if !said.contains(&x) && said.len() < MOST_PARTS && !chooses_by_name(ir, x) {
+                if !said.contains(&x) && said.len() < MOST_PARTS {
                     said.push(x);
                     self.said_of(x, said);
                 }
@@ -87,15 +87,4 @@ fn added_to(ir: &Module, e: ExprId) -> Option<(ExprId, ExprId)> {
         }
         _ => None,
     }
-}
-
-/// `[p for n, p in model.named_parameters() if "head" not in n]`
-fn chooses_by_name(ir: &Module, e: ExprId) -> bool {
-    ir.exprs_in(e).any(|n| match ir.exprs[n] {
-        Expr::Comp(id) => {
-            let conditions = ir.comp(id).generators.iter().flat_map(|g| ir.list(g.conditions));
-            conditions.into_iter().any(|&c| ir.exprs_in(c).any(|n| matches!(ir.exprs[n], Expr::Str(_))))
-        }
-        _ => false,
-    })
 }

@@ -155,16 +155,6 @@ pub(crate) enum Holder {
     Attribute(Sym),
 }
 
-/// Does the object measure, show or record, by its name? Its `step()` trains nothing.
-pub(crate) fn measures(ir: &Module, object: ExprId) -> bool {
-    const MEASURES: &[&str] =
-        &["metric", "meter", "calculator", "evaluator", "bar", "progress", "prof", "logger"];
-    ir.last_name(object).is_some_and(|name| {
-        let name = name.as_str().to_ascii_lowercase();
-        MEASURES.iter().any(|word| name.contains(word))
-    })
-}
-
 /// Where something is put into training mode after the call: what comes then is about other rounds.
 pub(crate) fn trained_again(ir: &Module, function: Span, call: Span) -> u32 {
     let trains = ir.exprs.iter().zip(&ir.expr_spans).filter(|&(e, &at)| {
@@ -173,13 +163,4 @@ pub(crate) fn trained_again(ir: &Module, function: Span, call: Span) -> u32 {
             && matches!(e, Expr::Attr { name, .. } if name.as_str() == "train")
     });
     trains.map(|(_, at)| at.start).min().unwrap_or(u32::MAX)
-}
-
-/// Is the place in the head of a `with` statement around the call?
-pub(crate) fn heads(ir: &Module, at: Span, call: Span) -> bool {
-    ir.stmts.iter().enumerate().any(|(n, s)| {
-        let Stmt::With { items, .. } = s else { return false };
-        ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))).contains(call)
-            && items.iter().any(|&(e, _)| ir.span(e).contains(at))
-    })
 }

@@ -8,9 +8,9 @@ use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, TensorId, 
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::modules::submodules::Parts;
-use crate::ir::{Call, Expr, ExprId, Module, Stmt, Var};
+use crate::ir::{Call, Expr, ExprId, Var};
 use crate::link::{ClassKey, Resolved};
-use crate::span::{Place, Span};
+use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::State;
 
@@ -48,9 +48,6 @@ impl Interp<'_> {
                 if held.modules.len() == 1 && self.exact_elements(v).is_some_and(|items| items.len() == 1) {
                     continue;
                 }
-                if self.moves_foreign(id, name, &held) {
-                    continue;
-                }
                 if self.unseen(id, &held, &registered) && self.tell_unregistered(place, container, &held) {
                     self.forget_places(v, &held);
                     break;
@@ -67,38 +64,6 @@ impl Interp<'_> {
             || ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules"]
                 .into_iter()
                 .any(own)
-    }
-
-    /// `for part in self.parts: part.to(x.device)`, where they are another library's: then somebody has thought of them.
-    fn moves_foreign(&self, id: ObjId, field: Sym, held: &Parts) -> bool {
-        let foreign = |m: &ObjId| match self.obj(*m).kind {
-            ObjKind::ForeignModule(op) => op.is_none_or(|op| !op.name.as_str().starts_with("torch.")),
-            _ => false,
-        };
-        let Some(key) = self.obj(id).class.filter(|_| held.modules.iter().any(foreign)) else { return false };
-        let ir = &self.program.get(key.module).ir;
-        let class = ir.class(key.class).span;
-        let moved = |stmt: &Stmt| match *stmt {
-            Stmt::Expr(e) => match ir.expr(e) {
-                Expr::Call(call) => match ir.expr(ir.call(call).func) {
-                    Expr::Attr { base, name } => {
-                        matches!(name.as_str(), "to" | "cuda") && matches!(ir.expr(base), Expr::Var(_))
-                    }
-                    _ => false,
-                },
-                _ => false,
-            },
-            _ => false,
-        };
-        let methods = ir.functions.iter().filter(|f| class.contains(f.span) && f.span != class);
-        methods.filter(|f| f.name != self.known.init).any(|f| {
-            let within = |at: &Span| f.span.contains(*at);
-            let named = |(e, at): (&Expr, &Span)| {
-                within(at) && matches!(*e, Expr::Attr { name, .. } if name == field)
-            };
-            ir.exprs.iter().zip(&ir.expr_spans).any(named)
-                && ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, at)| within(at) && moved(s))
-        })
     }
 
     fn plain_container(&self, v: Value) -> Option<&'static str> {
@@ -223,7 +188,6 @@ impl Interp<'_> {
         match self.program.resolve_expr(key.module, callee) {
             Some(Resolved::External(path)) => {
                 path.as_str().ends_with("nn.Parameter")
-                    && !call.args.first().is_some_and(|a| is_handed(ir, a.value))
                     || crate::torch::module(path).is_some_and(|m| m.state == State::Yes)
             }
             Some(Resolved::Class(k)) if self.is_module_class(k) => {
@@ -309,9 +273,7 @@ impl Interp<'_> {
             else {
                 continue;
             };
-            if fresh_only && !self.observed.fresh_copies.contains(&moved)
-                || self.observed.keeps_gradients.contains(&moved)
-            {
+            if fresh_only && !self.observed.fresh_copies.contains(&moved) {
                 continue;
             }
             let here = self.d.where_leaf(t.device, &mut |p| p == leaf);
@@ -333,35 +295,6 @@ impl Interp<'_> {
         if let (Role::Copy, Expr::Var(_) | Expr::Attr { .. }) = (t.role, self.linked().ir.expr(base)) {
             let plain = self.tensor(Tensor { role: Role::Plain, ..t });
             self.assign(base, plain);
-            // `for p in copies: p.retain_grad()`: those that it goes over are these copies.
-            if self.is_gone_over(base) {
-                for (.., origin) in self.device_leaves(t.device) {
-                    let moves = self.chain(origin).into_iter().filter(|s| s.reason == Reason::Moved);
-                    self.observed.keeps_gradients.extend(moves.take(1).map(|s| s.place));
-                }
-            }
         }
     }
-
-    /// Is it a variable to which a loop of its function gives one thing after the other?
-    fn is_gone_over(&self, e: ExprId) -> bool {
-        let ir = &self.linked().ir;
-        let Expr::Var(var) = ir.expr(e) else { return false };
-        let function = ir.function(self.here().func);
-        ir.stmts[ir.stmts_of(function)]
-            .iter()
-            .any(|s| matches!(*s, Stmt::For { target, .. } if ir.binds(target, var)))
-    }
-}
-
-/// Is it a variable to which its function assigns nothing? What it was given is wherever that was made.
-fn is_handed(ir: &Module, e: ExprId) -> bool {
-    let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return false };
-    let function = ir.function(ir.function_around(e));
-    let assigns = |s: &Stmt| match s {
-        Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| ir.binds(t, var)),
-        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => ir.binds(*target, var),
-        _ => false,
-    };
-    !ir.stmts[ir.stmts_of(function)].iter().any(assigns)
 }

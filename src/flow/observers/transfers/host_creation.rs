@@ -5,7 +5,7 @@ use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, Reason, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::observers::transfers::host_values::{calls_backward, joins_others};
-use crate::ir::{CmpOp, Expr, ExprId, FuncId, Stmt, StmtId};
+use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
@@ -60,11 +60,11 @@ impl Interp<'_> {
         }
         let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
         // What is first worked on, for a device that is only named, may be part of setting something up.
-        if !at_once && (!self.on_every_call(target) || self.is_kept(e)) {
+        if !at_once && !self.on_every_call(target) {
             return;
         }
         let value = self.assigned_before(base).unwrap_or(base);
-        let every_call = self.on_every_call(target) && !self.is_kept(e);
+        let every_call = self.on_every_call(target);
         if counted
             || self.comes_from(value, made)
             || at_once && self.copies_array(base)
@@ -187,24 +187,5 @@ impl Interp<'_> {
                 .device_leaves(target)
                 .iter()
                 .any(|(_, d, _)| matches!(d, Device::Of(_) | Device::Cuda(_) | Device::CudaSome))
-    }
-
-    /// Is it made where something is missing, and then kept: `if key not in tables: tables[key] = …`?
-    fn is_kept(&self, e: ExprId) -> bool {
-        let ir = &self.linked().ir;
-        let at = ir.span(e);
-        let span = |n: usize| ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-        ir.stmts.iter().enumerate().any(|(n, s)| {
-            let Stmt::If { test, .. } = *s else { return false };
-            let missing = matches!(ir.expr(test), Expr::Compare { op: CmpOp::Is | CmpOp::NotIn, .. });
-            missing
-                && span(n).contains(at)
-                && ir.stmts.iter().enumerate().any(|(m, inner)| {
-                    span(n).contains(span(m))
-                        && matches!(inner, Stmt::Assign { targets, .. } if ir.list(*targets).iter().any(|&t| {
-                            matches!(ir.expr(t), Expr::Attr { .. } | Expr::Index { .. })
-                        }))
-                })
-        })
     }
 }

@@ -5,12 +5,10 @@
 
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::event::Kind;
-use crate::flow::domain::value::{Device, ObjId, OuterId, OuterKey, Value};
+use crate::flow::domain::value::{Device, ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::machine::frame::ObjKind;
-use crate::flow::query::call_sites::own_method;
-use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Function, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Function, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
@@ -91,35 +89,18 @@ struct Timed {
 
 impl Interp<'_> {
     /// A module computes something on this device: is it timed?
-    pub(crate) fn check_timed(&mut self, module: ObjId, device: crate::flow::domain::diagram::Dd, e: ExprId) {
+    pub(crate) fn check_timed(
+        &mut self,
+        _module: ObjId,
+        device: crate::flow::domain::diagram::Dd,
+        e: ExprId,
+    ) {
         if self.run.muted > 0 || self.here().func.0 == 0 && self.run.symbolic {
             return;
         }
         let Some(timed) = self.timed_around(e) else { return };
-        if self.waits_itself(module, 0) {
-            return;
-        }
         let here = self.where_on_gpu(device);
         self.timed_work(here, &timed, e);
-    }
-
-    /// Does the module, or one of its parts, wait for the device as it computes?
-    fn waits_itself(&self, id: ObjId, depth: u32) -> bool {
-        let object = self.obj(id);
-        let forward = object.class.and_then(|class| self.program.find_method(class, self.known.forward));
-        if forward.is_some_and(|(m, f)| reads_or_copies(self.program, m, f, 0)) {
-            return true;
-        }
-        let items = match (object.kind, self.own(id)) {
-            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s)) => self.seq_items(s).to_vec(),
-            _ => Vec::new(),
-        };
-        let attrs = object.attrs.iter().map(|&(_, cell)| self.store.get(cell));
-        depth < MAX_DEPTH
-            && attrs.chain(items).any(|v| match v {
-                Value::Object(part) => part != id && self.waits_itself(part, depth + 1),
-                _ => false,
-            })
     }
 
     /// The same for a model of which nothing is known but what it is given.
@@ -160,29 +141,6 @@ impl Interp<'_> {
         }
         if let Some(timed) = self.timed_around(e) {
             self.timed_work(here, &timed, e);
-        }
-    }
-
-    /// Has it been made by another library's class, or out of such an object: `LazyTensor(x) - LazyTensor(y)`?
-    pub(crate) fn is_of_library_class(&self, v: Value) -> bool {
-        let made = |o: OuterId| {
-            let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return false };
-            let ir = &self.program.get(module).ir;
-            let Expr::Call(id) = ir.expr(expr) else { return false };
-            let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(id).func) else {
-                return false;
-            };
-            let class = |name: &str| name.starts_with(char::is_uppercase);
-            !path.as_str().starts_with("torch.") && path.as_str().rsplit('.').next().is_some_and(class)
-        };
-        match v {
-            Value::Outer(o) => made(o),
-            Value::Tensor(t) => self
-                .device_leaves(self.get_tensor(t).device)
-                .iter()
-                .any(|&(_, d, _)| matches!(d, Device::Of(o) if made(o))),
-            Value::Choice(_) => self.values_of(v).into_iter().any(|v| self.is_of_library_class(v)),
-            _ => false,
         }
     }
 
@@ -235,50 +193,6 @@ impl Interp<'_> {
         let quiet = |stretch| !waits(self.program, module, stretch, 0);
         (quiet(stretch) && timed.round.is_none_or(quiet)).then_some(timed)
     }
-}
-
-/// Does a `forward`, or a method that it calls, read numbers of the device, or copy some to it from memory that is not pinned? Either
-/// takes until all that was queued before is done.
-fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId, depth: u32) -> bool {
-    let ir = &program.get(module).ir;
-    let known = |e: ExprId| match program.resolve_expr(module, e) {
-        Some(Resolved::External(path)) => Some(crate::torch::canonical(path)),
-        _ => None,
-    };
-    let on_host = |call: Call<'_>| {
-        known(call.func).is_some_and(|path| matches!(path.as_str(), "torch.tensor" | "torch.from_numpy"))
-    };
-    ir.exprs[ir.exprs_of(ir.function(func))].iter().any(|e| {
-        let Expr::Call(id) = *e else { return false };
-        let call = ir.call(id);
-        let placed =
-            call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device"));
-        if placed && on_host(call) {
-            return true;
-        }
-        let own = || own_method(program, module, ir.function_around(call.func), call.func);
-        if depth < MAX_DEPTH && own().is_some_and(|(m, f)| reads_or_copies(program, m, f, depth + 1)) {
-            return true;
-        }
-        match ir.expr(call.func) {
-            Expr::Attr { base, name } => match name.as_str() {
-                "to" if call
-                    .args
-                    .iter()
-                    .any(|a| matches!(ir.expr(a.value), Expr::Str(d) if d.as_str() == "cpu")) =>
-                {
-                    true
-                }
-                "item" | "tolist" | "numpy" | "cpu" | "synchronize" | "nonzero" => true,
-                "to" | "cuda" => ir.exprs_in(base).any(|n| match ir.exprs[n] {
-                    Expr::Call(made) => on_host(ir.call(made)),
-                    _ => false,
-                }),
-                _ => false,
-            },
-            _ => false,
-        }
-    })
 }
 
 fn imports_clock(program: &Program, module: ModIdx) -> bool {
