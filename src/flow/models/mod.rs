@@ -4,5 +4,6 @@ pub(crate) mod devices;
 pub(crate) mod libraries;
 pub(crate) mod modules;
 pub(crate) mod python;
+pub(crate) mod registry;
 pub(crate) mod tensors;
 pub(crate) mod training;

@@ -164,7 +164,7 @@ impl Interp<'_> {
     /// Some accelerator is there: CUDA, or another one.
     fn any_accelerator(&mut self) -> Cond {
         let mut some = self.available(None);
-        for b in crate::flow::models::libraries::external_calls::CURRENT {
+        for b in crate::flow::models::devices::intrinsics::CURRENT {
             let there = self.available(Some(b));
             some = self.d.or(some, there);
         }

@@ -5,6 +5,7 @@ pub(crate) mod current_gpu;
 pub(crate) mod device_types;
 pub(crate) mod environment;
 pub(crate) mod from_values;
+pub(crate) mod intrinsics;
 pub(crate) mod process_groups;
 pub(crate) mod processes;
 pub(crate) mod ranks;

@@ -9,6 +9,7 @@ use crate::ir::{Expr, ExprId};
 use crate::link::{Resolved, Target};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::torch;
 
 /// The variables that CUDA reads once, when it is initialised.
 pub(crate) const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
@@ -35,60 +36,20 @@ const STARTS_PROCESSES: &[&str] = &[
 const STARTERS: &[&str] = &["Popen", "Process", "spawn", "check_call", "check_output"];
 
 impl Interp<'_> {
-    /// Calls that this file is about; `None` to go on with what else is known of them.
-    pub(crate) fn process_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+    /// What any call may show: an argument that wants an accelerator, a tensor that a collective takes.
+    pub(crate) fn observe_call(&mut self, path: Sym, args: &Args) {
         if args.keyword("accelerator").is_some() {
-            self.refuses_without(Sym::new(text), args);
+            self.refuses_without(path, args);
         }
-        match text {
-            "os.environ.setdefault" | "os.putenv" => {
-                if let (Some((key, _)), Some((v, _))) = (args.get(0, "key"), args.get(1, "default")) {
-                    self.set_environment(key, v, e);
-                    if text == "os.putenv" {
-                        self.check_fixed_visible(key, v, e);
-                    }
-                }
-            }
-            "os.environ.update" => {
-                for &(name, v, _) in &args.keywords {
-                    let key = Value::Str(name, crate::flow::domain::value::NO_ORIGIN);
-                    self.set_environment(key, v, e);
-                    self.check_fixed_visible(key, v, e);
-                }
-                if let Some(items) = args.positional.first().and_then(|&(v, _)| self.dict_items(v)) {
-                    for pair in items.chunks(2) {
-                        self.set_environment(pair[0], pair[1], e);
-                        self.check_fixed_visible(pair[0], pair[1], e);
-                    }
-                }
-            }
-            "torch.distributed.get_backend" if args.positional.is_empty() && args.keywords.is_empty() => {
-                let Value::Bool(nccl) = self.store.get(self.devices.nccl) else { return None };
-                let [nccl_name, other] =
-                    ["nccl", "gloo"].map(|s| Value::Str(Sym::new(s), crate::flow::domain::value::NO_ORIGIN));
-                return Some(self.ite(nccl, nccl_name, other));
-            }
-            "torch.distributed.is_initialized" => return Some(Value::Bool(self.has_group(text, e))),
-            "torch.distributed.destroy_process_group" if args.values().next().is_none() => {
-                self.leaves_group();
-            }
-            "torch.cuda.set_device"
-            | "torch.accelerator.set_device_index"
-            | "torch.accelerator.set_device_idx" => {
-                self.devices.selected = true;
-                self.devices.beyond_first = true;
-            }
-            _ if text.starts_with("torch.distributed.") && !names_group(args) => {
-                let fact = crate::torch::call(Sym::new(text));
-                for arg in fact.map(|f| &*f.collective).unwrap_or_default() {
-                    if let Some((v, at)) = args.get(usize::from(arg.position), arg.name.as_str()) {
-                        self.check_collective(v, at, text);
-                    }
-                }
-            }
-            _ => {}
+        let text = path.as_str();
+        if !text.starts_with("torch.distributed.") || names_group(args) {
+            return;
         }
-        None
+        for arg in torch::call(path).map(|fact| &*fact.collective).unwrap_or_default() {
+            if let Some((v, at)) = args.get(usize::from(arg.position), arg.name.as_str()) {
+                self.check_collective(v, at, text);
+            }
+        }
     }
 
     /// Does the function, or anything in the file if this is its body, name what starts other processes?

@@ -23,18 +23,6 @@ pub(crate) struct Worker {
     pub(crate) ready: Cond,
 }
 
-/// What starts a process.
-const PROCESSES: &[&str] = &["multiprocessing.Process", "torch.multiprocessing.Process"];
-/// What keeps processes to run functions in.
-const POOLS: &[&str] = &[
-    "multiprocessing.Pool",
-    "multiprocessing.pool.Pool",
-    "torch.multiprocessing.Pool",
-    "torch.multiprocessing.pool.Pool",
-    "concurrent.futures.ProcessPoolExecutor",
-    "concurrent.futures.process.ProcessPoolExecutor",
-];
-
 impl Interp<'_> {
     /// What the data set and the `collate_fn` of a loader with workers do to CUDA happens in forked processes.
     pub(crate) fn check_workers(&mut self, data: Option<Value>, args: &Args, e: ExprId) {
@@ -111,25 +99,30 @@ impl Interp<'_> {
         }
     }
 
-    /// Calls that start processes, or what will run functions in some: forks of this one, unless somebody says otherwise.
-    pub(crate) fn fork_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
-        if !PROCESSES.contains(&text) && !POOLS.contains(&text) || self.run.muted > 0 || self.starts_afresh()
-        {
+    /// The process that a call here forks, and when that has used CUDA; nothing if processes are started afresh.
+    fn fork(&mut self, e: ExprId) -> Option<Worker> {
+        if self.run.muted > 0 || self.starts_afresh() {
             return None;
         }
-        let ready = match self.store.get(self.devices.ready) {
-            Value::Bool(c) => self.d.and(self.path, c),
-            _ => return None,
-        };
-        let worker = Worker { place: self.place(e), loads: false, ready };
-        if POOLS.contains(&text) {
-            if args.open || args.keyword("mp_context").is_some() || args.keyword("context").is_some() {
-                return None;
-            }
-            let id = self.object(ObjKind::Inert, None, Value::Absent);
-            self.devices.pools.insert(id, worker);
-            return Some(Value::Object(id));
+        let Value::Bool(used) = self.store.get(self.devices.ready) else { return None };
+        let ready = self.d.and(self.path, used);
+        Some(Worker { place: self.place(e), loads: false, ready })
+    }
+
+    /// A pool of processes: forks of this one, unless somebody says otherwise.
+    pub(crate) fn fork_pool(&mut self, args: &Args, e: ExprId) -> Option<Value> {
+        let worker = self.fork(e)?;
+        if args.open || args.keyword("mp_context").is_some() || args.keyword("context").is_some() {
+            return None;
         }
+        let id = self.object(ObjKind::Inert, None, Value::Absent);
+        self.devices.pools.insert(id, worker);
+        Some(Value::Object(id))
+    }
+
+    /// A process that runs a function.
+    pub(crate) fn fork_process(&mut self, args: &Args, e: ExprId) -> Option<Value> {
+        let worker = self.fork(e)?;
         if let Some((f, _)) = args.get(1, "target") {
             let given = args.get(3, "args").and_then(|(v, _)| self.exact_elements(v)).unwrap_or_default();
             self.run_in_fork(worker, f, &given, e);

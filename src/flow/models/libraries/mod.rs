@@ -9,6 +9,7 @@ pub(crate) mod data_loaders;
 pub(crate) mod external_calls;
 pub(crate) mod external_methods;
 pub(crate) mod gathered;
+pub(crate) mod intrinsics;
 pub(crate) mod pytest_fixtures;
 pub(crate) mod samplers;
 pub(crate) mod saved_files;

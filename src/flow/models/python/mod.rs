@@ -5,3 +5,4 @@ pub(crate) mod builtin_collections;
 pub(crate) mod builtins;
 pub(crate) mod driver_programs;
 pub(crate) mod operating_system;
+pub(crate) mod standard_library;

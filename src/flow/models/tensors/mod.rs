@@ -13,6 +13,7 @@ pub(crate) mod float64_on_mps;
 pub(crate) mod functions;
 pub(crate) mod gradients;
 pub(crate) mod half_precision;
+pub(crate) mod intrinsics;
 pub(crate) mod methods;
 pub(crate) mod moves;
 pub(crate) mod operators;

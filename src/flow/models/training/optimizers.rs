@@ -1,6 +1,6 @@
 //! Optimizers, wrappers for several GPUs and process groups.
 
-use crate::flow::domain::diagram::{Dd, FALSE, TRUE};
+use crate::flow::domain::diagram::{Dd, TRUE};
 use crate::flow::domain::event::{Kind, LeftBehind};
 use crate::flow::domain::value::{Device, ObjId, Value};
 use crate::flow::machine::Interp;
@@ -20,65 +20,15 @@ const EAGER: &[&str] = &["Adagrad"];
 /// The wrapper with a process for each GPU, as messages call it.
 pub(crate) const WRAPPER: &str = "DistributedDataParallel";
 
-/// Functions after which a module has other parameters than before.
-const REPLACES_PARAMETERS: &[&str] = &[
-    "torch.distributed.fsdp.FullyShardedDataParallel",
-    "torch.distributed.fsdp.fully_shard",
-    "torch.distributed._composable.fsdp.fully_shard",
-    "torch.distributed.tensor.parallel.parallelize_module",
-    "torch.distributed.tensor.distribute_module",
-    "fairscale.nn.FullyShardedDataParallel",
-];
-
 /// Is it the class of an optimizer?
-fn is_optimizer(path: &str) -> bool {
+pub(crate) fn is_optimizer(path: &str) -> bool {
     path.strip_prefix("torch.optim.").is_some_and(|rest| {
         !rest.starts_with("lr_scheduler") && !rest.starts_with("swa_utils") && rest != "Optimizer"
     }) || torch::base_class(Sym::new(path)).is_some_and(|b| b.kind == torch::Base::Optimizer)
 }
 
 impl Interp<'_> {
-    /// Calls that this file is about; `None` to go on with what else is known of them.
-    pub(crate) fn training_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Option<Value> {
-        let text = torch::canonical(path).as_str();
-        match text {
-            "torch.nn.DataParallel" => {
-                if let Some((Value::Choice(_), _)) = args.get(0, "module") {
-                    return Some(self.each_wrapped(path, args, e));
-                }
-                self.check_device_list(path, args, e);
-                self.for_each_ids(args, &mut |i, args| i.data_parallel(args, e));
-                self.wrap(args, false);
-                // The wrapper stands for what it wraps: it moves it, and calls it.
-                return args.get(0, "module").map(|(v, _)| self.outside_in_parallel(v, e));
-            }
-            "torch.nn.parallel.DistributedDataParallel" => {
-                self.wrap(args, true);
-                self.for_each_ids(args, &mut |i, args| i.distributed_parallel(args, e));
-            }
-            "torch.autocast" | "torch.cuda.amp.autocast" => self.note_autocast(text, args, e),
-            "torch.cuda.amp.GradScaler"
-            | "torch.amp.GradScaler"
-            | "torch.cuda.amp.grad_scaler.GradScaler" => {
-                return self.make_scaler(text, args, e);
-            }
-            "torch.distributed.init_process_group" => {
-                self.process_group(args, e);
-                self.watch_group(args, e);
-                let before = self.devices.group_started.unwrap_or(FALSE);
-                self.devices.group_started = Some(self.d.or(before, self.path));
-                if let Some((v, at)) = args.get(0, "backend") {
-                    self.remember_backend(v, at);
-                }
-            }
-            _ if is_optimizer(text) => return Some(self.make_optimizer(text, args, e)),
-            _ if REPLACES_PARAMETERS.contains(&text) => self.parameters_replaced(args, e),
-            _ => {}
-        }
-        None
-    }
-
-    fn make_optimizer(&mut self, path: &str, args: &Args, e: ExprId) -> Value {
+    pub(crate) fn make_optimizer(&mut self, path: &str, args: &Args, e: ExprId) -> Value {
         let id = self.object(ObjKind::Inert, None, Value::Absent);
         let name = crate::flow::models::tensors::functions::short(Sym::new(path));
         let (mut modules, mut outside) = (Vec::new(), Vec::new());
@@ -186,7 +136,7 @@ impl Interp<'_> {
     }
 
     /// `fully_shard(model)` and its kin, after the optimizer was given the parameters from before.
-    fn parameters_replaced(&mut self, args: &Args, e: ExprId) {
+    pub(crate) fn parameters_replaced(&mut self, args: &Args, e: ExprId) {
         let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
         // fairscale then cuts down each parameter where it is (`_shard_parameters_` in fairscale/nn/data_parallel/
         // fully_sharded_data_parallel.py).
@@ -253,7 +203,7 @@ impl Interp<'_> {
         }
     }
 
-    fn make_scaler(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
+    pub(crate) fn make_scaler(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
         let old = path.starts_with("torch.cuda.");
         let device = if old { None } else { args.get(0, "device").map(|(v, _)| v) };
         let cuda = match device {

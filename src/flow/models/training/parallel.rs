@@ -6,6 +6,8 @@ use crate::flow::domain::value::{Device, ObjId, Reason, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
+use crate::flow::models::registry::Called;
+use crate::flow::models::training::intrinsics::data_parallel;
 use crate::flow::models::training::optimizers::WRAPPER;
 use crate::ir::{Expr, ExprId, Var};
 use crate::span::Place;
@@ -16,7 +18,8 @@ impl Interp<'_> {
     pub(crate) fn each_wrapped(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let Some((models, _)) = args.get(0, "module") else { return self.result_of(e) };
         self.each(models, &mut |i, model| {
-            i.training_call(path, &args.with(0, "module", model), e).unwrap_or(model)
+            let args = args.with(0, "module", model);
+            data_parallel(i, Called { path, args: &args, at: e }).unwrap_or(model)
         })
     }
 
