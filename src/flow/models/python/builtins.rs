@@ -1,12 +1,17 @@
 //! Python's builtins.
 
-use crate::flow::domain::diagram::{FALSE, TRUE};
-use crate::flow::domain::value::{Host, NO_ORIGIN, Role, Value};
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use super::builtin_functions::{
+    any_or_all, callable, ends, first, length, map, next, opened, power, range, reveal_world, sequence,
+    text_of, type_of, whole_number, zip,
+};
+use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::machine::classes::iterators::short_range;
-use crate::flow::machine::frame::ObjKind;
-use crate::flow::machine::statements::loops::Iteration;
+use crate::flow::models::registry::{Called, Intrinsic, Intrinsics};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
@@ -24,262 +29,115 @@ const EXCEPTIONS: &[&str] = &[
     "ValueError",
 ];
 
-impl Interp<'_> {
-    pub(crate) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
-        let first = args.positional.first().copied();
-        match (name.as_str(), first) {
-            ("reveal_device", Some(_)) => self.call_external(Sym::new("reveal_device"), args, e),
-            ("reveal_world", _) => {
-                let text = self.describe_world();
-                let place = self.place(e);
-                let bite = crate::flow::domain::event::Bite::in_world(crate::world::World::Always);
-                if self.run.muted == 0 {
-                    self.emit(crate::flow::domain::event::Kind::Reveal(text), place, bite, Vec::new());
-                }
-                Value::None
-            }
-            ("exit" | "quit", _) => {
-                self.path = FALSE;
-                Value::None
-            }
-            ("str" | "repr", Some((v, _))) => match v {
-                Value::Device(d) => self.as_text(d, e),
-                Value::Str(..) | Value::Choice(_) => v,
-                Value::Host(Host::Rank | Host::PhysicalGpu | Host::CurrentGpu) => v,
-                Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
-                Value::None => Value::Str(Sym::new("None"), NO_ORIGIN),
-                Value::Outer(o) if self.t.get_outer(o).device => {
-                    self.as_device(v, e).map_or(Self::TEXT, Value::Device)
-                }
-                _ => Self::TEXT,
-            },
-            ("int", Some((v, at))) => match v {
-                Value::Int(_) | Value::Bool(_) => v,
-                Value::Outer(o) if o == self.known.device_count => v,
-                Value::Outer(o) => self.number_from_environment(o),
-                Value::Host(Host::Rank | Host::PhysicalGpu | Host::CurrentGpu) => v,
-                Value::Str(s, _) => s.as_str().parse().map_or(Self::NUMBER, Value::Int),
-                _ => self.whole_part(at),
-            },
-            ("bool", Some((v, at))) => Value::Bool(self.truth(v, at)),
-            // Empty until CUDA has been initialised, which needs a device.
-            ("len", Some((Value::External(p), _))) if p.as_str() == "torch.cuda.default_generators" => {
-                Value::Outer(self.known.device_count)
-            }
-            ("len", Some((v, _))) => self.count_of(v),
-            ("float" | "round" | "hash" | "id" | "ord", _) => Self::NUMBER,
-            ("type", Some((Value::Tensor(t), _))) if self.get_tensor(t).certain => {
-                let parameter = self.get_tensor(t).role == Role::Parameter;
-                Value::External(Sym::new(if parameter { "torch.nn.Parameter" } else { "torch.Tensor" }))
-            }
-            // `type(batch)(move(x) for x in batch)`
-            ("type", Some((Value::Seq(_), _))) => Value::External(Sym::new("builtins.tuple")),
-            ("type", Some((Value::Object(id), _)))
-                if self.obj(id).kind == (ObjKind::List { module: false }) && self.obj(id).class.is_none() =>
-            {
-                Value::External(Sym::new("builtins.list"))
-            }
-            ("open", Some(_)) => {
-                self.remember_download("open", args);
-                self.result_of(e)
-            }
-            ("slice", Some(_)) => Value::Slice,
-            ("isinstance", Some((v, at))) => self.is_instance(v, at, args, e),
-            ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
-            ("getattr", Some((v, _))) => self.get_attr(v, args, e),
-            ("setattr", Some((v, at))) => {
-                if let (Some(&(n, _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
-                    let n = match (v, n) {
-                        (_, Value::Str(n, _)) => Some(n),
-                        (Value::Object(id), n) => Some(self.field_name(id, n)),
-                        _ => None,
-                    };
-                    // `setattr(self, key, function(value))`: any of its fields may be that.
-                    if let Value::Object(id) = v
-                        && self.obj(id).kind == ObjKind::Instance
-                        && !matches!(args.positional[1].0, Value::Str(..))
-                    {
-                        self.forget_plain(id);
-                    }
-                    // `setattr(layer, name, nn.Parameter(…))`: weights, of which nobody knows whether these are all.
-                    if let Value::Object(id) = v
-                        && matches!(self.obj(id).kind, ObjKind::ForeignModule(_))
-                        && !matches!(args.positional[1].0, Value::Str(..))
-                    {
-                        self.escape(v, 0);
-                    }
-                    match (v, n) {
-                        // `setattr(layers, "0", layer)`
-                        (Value::Object(id), Some(n)) if self.is_numbered(id, n) => {
-                            self.set_object_item(id, Value::Int(n.as_str().parse().unwrap_or(0)), value);
-                        }
-                        (_, Some(n)) => self.set_attr(v, n, value, at),
-                        _ => {}
-                    }
-                }
-                Value::None
-            }
-            ("object.__setattr__", Some((object, _))) => {
-                if let &[_, (name, _), (value, _)] = args.positional.as_slice() {
-                    self.set_unseen(object, name, value);
-                }
-                Value::None
-            }
-            (
-                "list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset",
-                Some((v @ Value::Choice(_), at)),
-            ) => self.each(v, &mut |i, v| {
-                let args = Args { positional: vec![(v, at)], ..Args::default() };
-                i.builtin(name, &args, e)
-            }),
-            ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v, at))) => {
-                let content = match self.iteration(v, at) {
-                    Iteration::Exact(mut items) => {
-                        if name.as_str() == "reversed" {
-                            items.reverse();
-                        }
-                        if name.as_str() == "sorted" { self.many_of(&items) } else { self.seq(&items) }
-                    }
-                    Iteration::Any(v) => self.many(v),
-                };
-                // What is kept is made once.
-                let content = if matches!(name.as_str(), "iter" | "reversed") {
-                    content
-                } else {
-                    self.next_round(content)
-                };
-                match name.as_str() {
-                    "list" | "sorted" => self.true_list(content),
-                    "set" => Value::Object(self.object(ObjKind::List { module: false }, None, content)),
-                    _ => content,
-                }
-            }
-            ("list" | "set", None) => self.list(&[]),
-            ("tuple", None) => self.seq(&[]),
-            ("dict", _) => self.make_dict(args),
-            ("next", Some((Value::Object(id), _))) if self.own_method(id, "__next__").is_some() => {
-                self.own_next(id, e)
-            }
-            ("next", Some((v, at))) => {
-                let v = match self.iteration(v, at) {
-                    // `next(it)`: some have been taken before, as far as anybody knows.
-                    Iteration::Exact(items)
-                        if !items.is_empty() && matches!(self.linked().ir.expr(at), Expr::Var(_)) =>
-                    {
-                        items.into_iter().fold(Value::Absent, |all, item| self.blend(all, item))
-                    }
-                    Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
-                    Iteration::Any(v) => v,
-                };
-                let v = self.next_round(v);
-                let v = self.drawn_apart(v);
-                if v == Value::Unknown { self.result_of(e) } else { v }
-            }
-            ("enumerate", Some((v, at))) => self.pairs(&[(Self::NUMBER, None), (v, Some(at))]),
-            ("zip", Some(_)) => {
-                let columns: Vec<(Value, Option<ExprId>)> =
-                    args.positional.iter().map(|&(v, at)| (v, Some(at))).collect();
-                self.pairs(&columns)
-            }
-            // `zip(*rows)` gives columns.
-            ("zip", None) => match args.spread.and_then(|(row, _)| self.row_elements(row)) {
-                Some(row) => {
-                    let columns: Vec<Value> = row.into_iter().map(|v| self.many(v)).collect();
-                    self.seq(&columns)
-                }
-                // However many there are, each is a tuple.
-                None => {
-                    let column = self.many(Value::Unknown);
-                    self.many(column)
-                }
-            },
-            ("map", Some((f, _))) if args.positional.len() == 2 => {
-                let (v, at) = args.positional[1];
-                match self.iteration(v, at) {
-                    Iteration::Exact(items) => {
-                        let mapped: Vec<Value> = items
-                            .into_iter()
-                            .map(|item| {
-                                let args = Args { positional: vec![(item, at)], ..Args::default() };
-                                self.call_value(f, &args, e)
-                            })
-                            .collect();
-                        self.seq(&mapped)
-                    }
-                    Iteration::Any(item) => {
-                        let args = Args { positional: vec![(item, at)], ..Args::default() };
-                        let v = self.call_value(f, &args, e);
-                        self.many(v)
-                    }
-                }
-            }
-            ("filter", Some((f, _))) if args.positional.len() == 2 => {
-                let (v, at) = args.positional[1];
-                self.filtered(f, v, at, e)
-            }
-            ("range", Some((Value::Int(_), _))) => match short_range(args) {
-                Some(items) => self.seq(&items),
-                None => self.many(Self::NUMBER),
-            },
-            // Empty without a GPU.
-            ("range", Some((Value::Outer(o), _)))
-                if o == self.known.device_count && args.positional.len() == 1 =>
-            {
-                let (some, none, there) = (self.many(Self::NUMBER), self.seq(&[]), self.at_least(1));
-                self.ite(there, some, none)
-            }
-            ("range", _) => {
-                for &(v, _) in &args.positional {
-                    if let Value::Outer(o) = v {
-                        self.evidence.size_proofs.insert(o);
-                    }
-                }
-                self.many(Self::NUMBER)
-            }
-            ("any" | "all", Some((v, at))) => match self.exact_elements(v) {
-                Some(items) => {
-                    let all = name.as_str() == "all";
-                    let mut cond = if all { TRUE } else { FALSE };
-                    for v in items {
-                        let c = self.truth(v, at);
-                        cond = if all { self.d.and(cond, c) } else { self.d.or(cond, c) };
-                    }
-                    Value::Bool(cond)
-                }
-                None => self.any_of_many(name, v, at, e),
-            },
-            ("min" | "max", Some(_)) => self.extreme(args, e),
-            ("sum", Some((v, at))) => self.sum(v, at, e),
-            ("abs", Some((v @ Value::Tensor(_), at))) => {
-                self.call_method(v, Sym::new("abs"), &Args::default(), e, at)
-            }
-            ("pow" | "divmod", Some((v @ Value::Tensor(_), at))) => {
-                let rest = Args { positional: args.positional[1..].to_vec(), ..Args::default() };
-                self.call_method(v, Sym::new("pow"), &rest, e, at)
-            }
-            ("vars", Some((Value::Object(id), _))) => {
-                self.fields_as_dict(id).unwrap_or_else(|| self.result_of(e))
-            }
-            ("callable", Some((v, _))) => self.each(v, &mut |i, v| match v {
-                Value::Closure(_) | Value::Class(_) | Value::Bound(_) => Value::Bool(TRUE),
-                Value::None => Value::Bool(crate::flow::domain::diagram::FALSE),
-                _ => i.result_of(e),
-            }),
-            ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
-                self.result_of(e)
-            }
-            ("property" | "staticmethod" | "classmethod", Some((v, _))) => v,
-            ("super", _) => {
-                let receiver = args.positional.get(1).map_or(Value::Unknown, |&(v, _)| v);
-                self.bound(receiver, None, Sym::new("super"))
-            }
-            ("open" | "input" | "format" | "chr" | "hex" | "bin", _) => Self::TEXT,
-            _ => self.foreign_builtin(name, args, e),
+/// By name. What has no value here is an unknown function.
+const BUILTINS: Intrinsics = &[
+    ("reveal_device", |i, c| {
+        first(c)?;
+        Some(i.call_external(c.path, c.args, c.at))
+    }),
+    ("reveal_world", |i, c| Some(reveal_world(i, c))),
+    ("exit", |i, _| Some(ends(i))),
+    ("quit", |i, _| Some(ends(i))),
+    ("str", |i, c| text_of(i, c)),
+    ("repr", |i, c| text_of(i, c)),
+    ("int", |i, c| whole_number(i, c)),
+    ("bool", |i, c| first(c).map(|(v, at)| Value::Bool(i.truth(v, at)))),
+    ("len", length),
+    ("float", |_, _| Some(Interp::NUMBER)),
+    ("round", |_, _| Some(Interp::NUMBER)),
+    ("hash", |_, _| Some(Interp::NUMBER)),
+    ("id", |_, _| Some(Interp::NUMBER)),
+    ("ord", |_, _| Some(Interp::NUMBER)),
+    ("type", |i, c| Some(type_of(i, c))),
+    ("open", |i, c| Some(opened(i, c))),
+    ("slice", |_, c| first(c).map(|_| Value::Slice)),
+    ("isinstance", |i, c| {
+        Some(match first(c) {
+            Some((v, at)) => i.is_instance(v, at, c.args, c.at),
+            None => i.result_of(c.at),
+        })
+    }),
+    ("hasattr", |i, c| first(c).map(|(v, _)| i.has_attr(v, c.args, c.at))),
+    ("getattr", |i, c| first(c).map(|(v, _)| i.get_attr(v, c.args, c.at))),
+    ("setattr", |i, c| {
+        first(c)?;
+        i.set_attr_by_name(c.args);
+        Some(Value::None)
+    }),
+    ("object.__setattr__", |i, c| {
+        first(c)?;
+        if let &[(object, _), (name, _), (value, _)] = c.args.positional.as_slice() {
+            i.set_unseen(object, name, value);
         }
+        Some(Value::None)
+    }),
+    ("list", sequence),
+    ("tuple", sequence),
+    ("set", sequence),
+    ("sorted", sequence),
+    ("reversed", sequence),
+    ("iter", sequence),
+    ("frozenset", sequence),
+    ("dict", |i, c| Some(i.make_dict(c.args))),
+    ("next", next),
+    ("enumerate", |i, c| first(c).map(|(v, at)| i.pairs(&[(Interp::NUMBER, None), (v, Some(at))]))),
+    ("zip", |i, c| Some(zip(i, c))),
+    ("map", map),
+    ("filter", |i, c| match *c.args.positional.as_slice() {
+        [(f, _), (v, at)] => Some(i.filtered(f, v, at, c.at)),
+        _ => None,
+    }),
+    ("range", |i, c| Some(range(i, c))),
+    ("any", any_or_all),
+    ("all", any_or_all),
+    ("min", |i, c| first(c).map(|_| i.extreme(c.args, c.at))),
+    ("max", |i, c| first(c).map(|_| i.extreme(c.args, c.at))),
+    ("sum", |i, c| first(c).map(|(v, at)| i.sum(v, at, c.at))),
+    ("abs", |i, c| match first(c)? {
+        (v @ Value::Tensor(_), at) => Some(i.call_method(v, Sym::new("abs"), &Args::default(), c.at, at)),
+        _ => None,
+    }),
+    ("pow", power),
+    ("divmod", power),
+    ("vars", |i, c| {
+        Some(match first(c) {
+            Some((Value::Object(id), _)) => i.fields_as_dict(id).unwrap_or_else(|| i.result_of(c.at)),
+            _ => i.result_of(c.at),
+        })
+    }),
+    ("callable", |i, c| Some(callable(i, c))),
+    ("print", |i, c| Some(i.result_of(c.at))),
+    ("issubclass", |i, c| Some(i.result_of(c.at))),
+    ("dir", |i, c| Some(i.result_of(c.at))),
+    ("help", |i, c| Some(i.result_of(c.at))),
+    ("property", |_, c| first(c).map(|(v, _)| v)),
+    ("staticmethod", |_, c| first(c).map(|(v, _)| v)),
+    ("classmethod", |_, c| first(c).map(|(v, _)| v)),
+    ("super", |i, c| {
+        let receiver = c.args.positional.get(1).map_or(Value::Unknown, |&(v, _)| v);
+        Some(i.bound(receiver, None, Sym::new("super")))
+    }),
+    ("input", |_, _| Some(Interp::TEXT)),
+    ("format", |_, _| Some(Interp::TEXT)),
+    ("chr", |_, _| Some(Interp::TEXT)),
+    ("hex", |_, _| Some(Interp::TEXT)),
+    ("bin", |_, _| Some(Interp::TEXT)),
+];
+
+static BY_NAME: LazyLock<FxHashMap<Sym, Intrinsic>> =
+    LazyLock::new(|| BUILTINS.iter().map(|&(name, intrinsic)| (Sym::new(name), intrinsic)).collect());
+
+impl Interp<'_> {
+    /// What a call of one of Python's builtins gives.
+    pub(crate) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
+        let intrinsic = BY_NAME.get(&name).copied();
+        intrinsic
+            .and_then(|intrinsic| intrinsic(self, Called { path: name, args, at: e }))
+            .unwrap_or_else(|| self.foreign_builtin(name, args, e))
     }
 
     /// `int(1e6)`: what is left of a number that is written there.
-    fn whole_part(&self, at: ExprId) -> Value {
+    pub(crate) fn whole_part(&self, at: ExprId) -> Value {
         match self.linked().ir.expr(at) {
             #[expect(
                 clippy::cast_possible_truncation,

@@ -2,6 +2,7 @@
 
 pub(crate) mod builtin_attributes;
 pub(crate) mod builtin_collections;
+pub(crate) mod builtin_functions;
 pub(crate) mod builtins;
 pub(crate) mod driver_programs;
 pub(crate) mod operating_system;
