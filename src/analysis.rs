@@ -27,6 +27,7 @@ pub use self::passes::FailedPass;
 use self::passes::Passes;
 use self::places::Places;
 use self::project::Reading;
+use crate::assumption::Assumption;
 use crate::discover::Input;
 use crate::finding::Finding;
 use crate::flow::Relevance;
@@ -164,27 +165,87 @@ fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &
         .collect()
 }
 
-/// A pass that asks the project's other files about the findings, and leaves out those that they do away with.
+/// A pass over the findings that asks the project's other files.
 type Asks = fn(Vec<Finding>, &mut Reading<'_>) -> Vec<Finding>;
 
-/// These passes, in the order in which they run, each with its name.
-const OF_CALLERS: [(&str, Asks); 12] = [
-    ("ask what is reached without CUDA", project::reached_without_cuda),
-    ("ask what only groups reach", project::only_in_groups),
-    ("ask what runs on MPS", callers::off_mps),
-    ("ask who wrote loaded files", saved::saved_elsewhere),
-    ("ask for default devices", project::made_by_default),
-    ("ask which modules move", project::on_moved_modules),
-    ("ask who else moves modules", makers::moved_by_others),
-    ("ask what callers have seen to", project::seen_to_by_callers),
-    ("count copies", project::copied_once),
-    ("ask what is copied instead", callers::copied_instead),
+/// Leaves out the findings that take something for granted which the project's other files show to be wrong.
+struct Refuter {
+    /// What it does, in a few words.
+    name: &'static str,
+    /// What it refutes: it leaves findings without such an assumption as they are.
+    refutes: fn(&Assumption) -> bool,
+    ask: Asks,
+}
+
+/// What refutes assumptions, in the order in which it is asked: what takes away most comes first, so that the rest has less to ask.
+/// Besides these, `given` and `groups` refute assumptions earlier, before it is known which file tells a cause.
+const REFUTERS: [Refuter; 10] = [
+    Refuter {
+        name: "ask what is reached without CUDA",
+        refutes: |a| matches!(a, Assumption::CudaMissing(_)),
+        ask: project::reached_without_cuda,
+    },
+    Refuter {
+        name: "ask what only groups reach",
+        refutes: |a| matches!(a, Assumption::CudaMissing(_) | Assumption::RunsOnMps),
+        ask: project::only_in_groups,
+    },
+    Refuter {
+        name: "ask what runs on MPS",
+        refutes: |a| matches!(a, Assumption::RunsOnMps),
+        ask: callers::off_mps,
+    },
+    Refuter {
+        name: "ask who wrote loaded files",
+        refutes: |a| matches!(a, Assumption::SavedFromGpu),
+        ask: saved::saved_elsewhere,
+    },
+    Refuter {
+        name: "ask for default devices",
+        refutes: |a| matches!(a, Assumption::DefaultDevice(_)),
+        ask: project::made_by_default,
+    },
+    Refuter {
+        name: "ask which modules move",
+        refutes: |a| matches!(a, Assumption::ModuleMoved(_)),
+        ask: project::on_moved_modules,
+    },
+    Refuter {
+        name: "ask who else moves modules",
+        refutes: |a| matches!(a, Assumption::DefaultDevice(_)),
+        ask: makers::moved_by_others,
+    },
+    Refuter {
+        name: "ask what callers have seen to",
+        refutes: |a| matches!(a, Assumption::GradientsOn | Assumption::NoGpuChosen),
+        ask: project::seen_to_by_callers,
+    },
+    Refuter {
+        name: "count copies",
+        refutes: |a| matches!(a, Assumption::RunsOften),
+        ask: project::copied_once,
+    },
+    Refuter {
+        name: "ask what is copied instead",
+        refutes: |a| matches!(a, Assumption::LeftToDefault),
+        ask: callers::copied_instead,
+    },
+];
+
+/// What makes findings less sure, and one of several, by what the project's other files say; in this order, with their names.
+const DOUBTS: [(&str, Asks); 2] = [
     ("doubt what nothing reaches", unreached::doubt_unreached),
     ("tell once what is for CUDA alone", cuda_alone::told_once),
 ];
 
+/// What is left of the findings once all of the project has been asked.
 fn of_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>, passes: &mut Passes) -> Vec<Finding> {
-    for (name, pass) in OF_CALLERS {
+    for Refuter { name, refutes, ask } in REFUTERS {
+        findings = passes.on(name, findings, |findings| {
+            if findings.iter().any(|f| f.assumes(refutes)) { ask(findings, reading) } else { findings }
+        });
+    }
+    for (name, pass) in DOUBTS {
         findings = passes.on(name, findings, |findings| pass(findings, reading));
     }
     findings

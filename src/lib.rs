@@ -5,6 +5,7 @@
 //! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`remedy`], [`silence`], [`notebook`], [`ir`]. Apart from them, [`verify`] asks the real machine.
 
 pub mod analysis;
+pub mod assumption;
 pub mod baseline;
 pub mod cli;
 pub mod commands;

@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::{findings_of, importer};
 use super::project::{Project, Reading, mentions, projects};
-use crate::finding::{Code, Finding, Given};
+use crate::assumption::Parameter as Given;
+use crate::finding::{Code, Finding};
 use crate::flow::{Calls, HostSide, Relevance, Target};
 use crate::ir::{FuncId, is_private};
 use crate::link::{ModIdx, Program};
@@ -24,9 +25,8 @@ const DOUBLE_ON_MPS: Code = Code(701);
 /// Takes out of `found` what calls in other files decide.
 pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, relevance: &mut Relevance) {
     let inputs = reading.inputs;
-    let given = |found: &Found| -> Vec<Given> {
-        found.values().flatten().flat_map(|f| f.given.iter().copied()).collect()
-    };
+    let given =
+        |found: &Found| -> Vec<Given> { found.values().flatten().flat_map(|f| f.parameters()).collect() };
     let all = given(found);
     for project in projects(all.iter().map(|g| g.file), reading) {
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
@@ -117,8 +117,8 @@ impl Said<'_> {
         let mut decided = Vec::new();
         for (&file, findings) in self.found {
             for f in findings {
-                if !f.given.is_empty()
-                    && f.given.iter().all(|g| given.contains(g) && self.is_decided(*g, f, calls))
+                if f.parameters().next().is_some()
+                    && f.parameters().all(|g| given.contains(&g) && self.is_decided(g, f, calls))
                 {
                     decided.push((file, f.clone()));
                 }

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::project::{Reading, mentions, projects};
+use crate::assumption::Assumption;
 use crate::flow::nccl_where_cuda_is;
 use crate::rules::Found;
 use crate::span::FileId;
@@ -11,7 +12,8 @@ use crate::torch::GROUP_MAKER;
 /// Takes out the findings that take a group for one of NCCL, in projects that do not make theirs so wherever CUDA is: of the files
 /// that were asked for, and of others that are asked whether they say the same.
 pub(super) fn of_nccl(found: &mut Found, others: &mut Found, reading: &mut Reading<'_>) {
-    let supposes = |all: &Found| all.values().flatten().any(|f| f.in_group);
+    let is_nccl = |a: &Assumption| *a == Assumption::GroupIsNccl;
+    let supposes = |all: &Found| all.values().flatten().any(|f| f.assumes(is_nccl));
     if !supposes(found) && !supposes(others) {
         return;
     }
@@ -26,6 +28,6 @@ pub(super) fn of_nccl(found: &mut Found, others: &mut Found, reading: &mut Readi
         }
     }
     for (file, findings) in found.iter_mut().chain(others) {
-        findings.retain(|f| !f.in_group || sure.contains(file));
+        findings.retain(|f| !f.assumes(is_nccl) || sure.contains(file));
     }
 }

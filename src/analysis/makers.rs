@@ -15,7 +15,7 @@ use crate::sym::Sym;
 /// may move that part of it.
 pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    for project in projects_of(&findings, |f, _| f.by_default.is_some(), reading) {
+    for project in projects_of(&findings, |f, _| f.by_default().is_some(), reading) {
         if !project.complete(reading, &|_| true) {
             continue;
         }
@@ -31,7 +31,7 @@ pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<
             !names.is_empty() && own_parts(program, m, f, place).any(|name| names.contains(&name))
         };
         findings.retain(|f| {
-            let here = f.by_default.is_some() && project.holds(f.primary.place.file, inputs);
+            let here = f.by_default().is_some() && project.holds(f.primary.place.file, inputs);
             !(here && f.places().any(&mut moved))
         });
     }

@@ -13,9 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intake::{Analysis, Intake, LargeProject};
 use super::places::Places;
+use crate::assumption::{Assumption, ByDefault, Spot, Way};
 use crate::config::Settings;
 use crate::discover::Input;
-use crate::finding::{ByDefault, Code, Finding, Spot, Way};
+use crate::finding::{Code, Finding};
 use crate::flow::{
     Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, Mentions, NamedCalls, QUESTION, SETTERS, SetBefore,
     Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_offered, is_program, is_spot_grouped,
@@ -68,11 +69,9 @@ pub(super) struct Project<'a> {
 /// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
 pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<(FileId, bool)> = findings
-        .iter()
-        .flat_map(|f| f.entries.iter().map(|way| (way.spot.file, f.code == IN_MODULE)))
-        .collect();
-    let passed = Behind::on_ways(&reading.program, findings.iter().flat_map(|f| &f.entries));
+    let dependent: Vec<(FileId, bool)> =
+        findings.iter().flat_map(|f| f.ways().map(|way| (way.spot.file, f.code == IN_MODULE))).collect();
+    let passed = Behind::on_ways(&reading.program, findings.iter().flat_map(Finding::ways));
     for project in projects(dependent.iter().map(|d| d.0), reading) {
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
@@ -119,21 +118,26 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
     findings
 }
 
+/// Does it hang on machines without CUDA coming there?
+fn is_way(assumption: &Assumption) -> bool {
+    matches!(assumption, Assumption::CudaMissing(_))
+}
+
 /// Is a finding told that depends on ways, if those of them do not count that come past a refusal, or past something that needs
 /// CUDA itself? What goes wrong with CUDA, too, is told of such machines then.
 fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way) -> bool) -> bool {
-    if f.entries.is_empty() || !f.entries.iter().all(|way| refuses(way) || needs(way)) {
+    if !f.assumes(is_way) || !f.ways().all(|way| refuses(way) || needs(way)) {
         return true;
     }
     // Who refuses to go on without CUDA has thought of it.
     match f.where_cuda_is.take() {
-        Some(message) if !f.entries.iter().all(refuses) => {
+        Some(message) if !f.ways().all(refuses) => {
             (f.world, f.message) = (World::Cuda, message);
-            f.entries.clear();
+            f.assumptions.retain(|a| !is_way(a));
             true
         }
         // What refuses has thought of it. A use is told itself.
-        _ => !f.entries.iter().all(refuses) && f.leave(),
+        _ => !f.ways().all(refuses) && f.leave(),
     }
 }
 
@@ -141,7 +145,7 @@ fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way)
 /// another default, or all who make the object.
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    for project in projects_of(&findings, |f, _| f.by_default.is_some(), reading) {
+    for project in projects_of(&findings, |f, _| f.by_default().is_some(), reading) {
         if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
             continue;
         }
@@ -160,7 +164,7 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
             })
         };
         findings.retain(|f| {
-            let Some(by) = f.by_default.filter(|_| project.holds(f.primary.place.file, inputs)) else {
+            let Some(by) = f.by_default().filter(|_| project.holds(f.primary.place.file, inputs)) else {
                 return true;
             };
             let reached = |p: Place| {
@@ -176,7 +180,8 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
 /// The findings without those about modules that the project makes itself and leaves on the CPU, or that it is still making.
 pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<FileId> = findings.iter().flat_map(|f| &f.on_module).map(|spot| spot.file).collect();
+    let dependent: Vec<FileId> =
+        findings.iter().flat_map(Finding::on_modules).map(|spot| spot.file).collect();
     for project in projects(dependent.into_iter(), reading) {
         if !project.complete(reading, &|_| true) {
             continue;
@@ -187,7 +192,8 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
         let program = &reading.program;
         let target = |spot: &Spot| Some((program.module_of(spot.file)?, spot.entry));
         let class = |spot: &Spot| target(spot).and_then(|(m, f)| class_of(program, m, f));
-        let here = findings.iter().flat_map(|f| &f.on_module).filter(|spot| project.holds(spot.file, inputs));
+        let here =
+            findings.iter().flat_map(Finding::on_modules).filter(|spot| project.holds(spot.file, inputs));
         let names: FxHashSet<Sym> =
             here.filter_map(target).map(|(m, f)| program.get(m).ir.function(f).name).collect();
         let calls = NamedCalls::of(program, &files, &names);
@@ -201,7 +207,7 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
                 !shared && class(spot).is_some_and(rests)
                     || target(spot).is_some_and(|target| calls.while_making(program, target))
             };
-            f.on_module.is_empty() || !f.on_module.iter().all(&mut stays)
+            f.on_modules().next().is_none() || !f.on_modules().all(&mut stays)
         });
     }
     findings
@@ -246,10 +252,10 @@ pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Readi
 pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let grouped = |f: &Finding, program: &Program| {
-        let spots = || f.entries.iter().all(|way| is_spot_grouped(program, &way.spot));
+        let spots = || f.ways().all(|way| is_spot_grouped(program, &way.spot));
         let used = || causes(f).into_iter().all(|place| is_grouped(program, place));
         // Each process of a group loads onto the one GPU that a file came from.
-        f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && !f.entries.is_empty() && (spots() || used())
+        f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && f.assumes(is_way) && (spots() || used())
     };
     for project in projects_of(&findings, grouped, reading) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER, GPU_GROUP_MAKER]));

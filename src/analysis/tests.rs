@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::passes::Passes;
-use super::{Analysis, FailedPass, OF_CALLERS, analyzed};
+use super::{Analysis, DOUBTS, FailedPass, REFUTERS, analyzed};
 use crate::config::{Overrides, Resolver, Where};
 use crate::discover::{Options, discover};
 use crate::rules::registry::registry;
@@ -45,7 +45,7 @@ fn a_pass_that_panics_leaves_the_findings_as_they_were() {
         "name sources of generated code",
         "find large projects",
     ];
-    for name in of_causes.into_iter().chain(OF_CALLERS.map(|(name, _)| name)) {
+    for name in of_causes.into_iter().chain(REFUTERS.map(|r| r.name)).chain(DOUBTS.map(|(name, _)| name)) {
         let analysis = with_broken(Some(name));
         let [FailedPass { name: told, panic }] = analysis.failed_passes.as_slice() else {
             panic!("`{name}` is told once: {:?}", analysis.failed_passes)

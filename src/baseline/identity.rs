@@ -29,7 +29,8 @@ pub fn identities(sources: &Sources, folder: &Path, findings: &[Finding]) -> Vec
     let mut prints = Prints::new(sources, |source| path_from(folder, &source.path));
     let name = |file: FileId| path_from(folder, &sources.get(file).path);
     let mut told = |finding: &Finding, place: Place| {
-        let checked = std::iter::once(finding.primary.place.file).chain(finding.told_for.iter().copied());
+        let checked =
+            std::iter::once(finding.primary.place.file).chain(finding.told.for_files.iter().copied());
         let mut reached_from: Vec<String> = checked.filter(|&file| file != place.file).map(name).collect();
         reached_from.sort_unstable();
         reached_from.dedup();

@@ -44,7 +44,7 @@ pub(super) fn told_at_cause(
             first.as_sure_as(&finding);
             // The file of the cause tells it itself, but not as surely.
             if finding.primary.place != first.primary.place && first.cause() == first.primary.place {
-                first.told_for.push(finding.primary.place.file);
+                first.told.for_files.push(finding.primary.place.file);
             }
             merge_worlds(first, &finding);
             continue;
@@ -69,7 +69,7 @@ fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Findin
     };
     finding.related.retain(|label| label.place.file == cause.file);
     finding.roots.clear();
-    finding.told_for = files(&calls);
+    finding.told.for_files = files(&calls);
     let text = &mut finding.primary.text;
     if !text.is_empty() {
         text.push_str("; ");
@@ -82,7 +82,7 @@ fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Findin
 
 /// The same finding at the first of these calls, which is its primary place. The next calls are places of it, all are counted.
 fn at_first_call(mut finding: Finding, mut calls: Vec<Label>) -> Finding {
-    finding.told_for = files(&calls);
+    finding.told.for_files = files(&calls);
     let text = &mut finding.primary.text;
     if !text.is_empty() {
         text.push_str("; ");

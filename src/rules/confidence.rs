@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
-use super::{Context, in_tests};
+use super::check::Context;
+use super::shared::test_code::in_tests;
+use crate::assumption::Assumption;
 use crate::discover::project_root;
-use crate::finding::{ByDefault, Confidence, Finding};
+use crate::finding::{Confidence, Finding};
 use crate::flow::event::{DeviceName, Event, Frequency, Kind};
 use crate::flow::is_in_demo;
 use crate::span::Place;
@@ -57,14 +59,8 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
     } else if let Some(name) = varies(event) {
         f.doubt(Confidence::Likely, format!("`{name}` is on another device"));
     }
-    if f.by_default.is_some_and(|by| matches!(by, ByDefault::Device | ByDefault::Type)) {
-        f.doubt(Confidence::Likely, "no program has set another default device");
-    }
-    if !f.on_module.is_empty() {
-        f.doubt(Confidence::Likely, "somebody moves the module");
-    }
-    if f.in_group {
-        f.doubt(Confidence::Likely, "the group of processes is one of NCCL");
+    for why in f.assumptions.iter().filter_map(Assumption::doubt).collect::<Vec<_>>() {
+        f.doubt(Confidence::Likely, why);
     }
 }
 

@@ -19,7 +19,7 @@ pub fn one_on_a_line(
     is_on: &dyn Fn(FileId, Code) -> bool,
 ) -> Vec<Finding> {
     let row = |place: Place| (place.file, sources.get(place.file).position(place.span.start).row);
-    let told = |f: &Finding| !f.is_silenced() && !f.told_elsewhere && is_on(f.primary.place.file, f.code);
+    let told = |f: &Finding| !f.is_silenced() && !f.told.elsewhere && is_on(f.primary.place.file, f.code);
     let mut lines: FxHashMap<(FileId, usize), Vec<usize>> = FxHashMap::default();
     for (n, f) in findings.iter().enumerate().filter(|(_, f)| told(f)) {
         lines.entry(row(f.primary.place)).or_default().push(n);

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use super::{Context, mismatch};
+use super::check::Context;
+use super::shared::functions::function_of;
 use crate::finding::{Finding, Role};
 use crate::flow::event::Event;
 use crate::span::{FileId, Place};
@@ -13,7 +14,7 @@ type Function = (FileId, Option<(u32, u32)>);
 /// The places that lead to the event or follow from it, as they happen: the calls that lead there are the last thing in their
 /// function, what is in a function is in the order of its text, and what is in none of these was there before.
 pub(super) fn order(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<Place> {
-    let function = |place: Place| -> Function { (place.file, mismatch::function_of(place, cx)) };
+    let function = |place: Place| -> Function { (place.file, function_of(place, cx)) };
     let frames: Vec<Function> = event.stack.iter().copied().chain([event.place]).map(function).collect();
     let key = |place: &Place| {
         if let Some(call) = event.stack.iter().position(|site| site == place) {

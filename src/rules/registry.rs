@@ -3,79 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use super::PAGES;
 use super::page::{Page, parse_code};
 use crate::finding::Code;
-
-/// The pages' texts by the stem of their file names. A page that is named here and missing does not compile.
-macro_rules! pages {
-    ($($slug:literal)*) => {
-        const PAGES: &[(&str, &str)] =
-            &[$(($slug, include_str!(concat!("../../rules/", $slug, ".md")))),*];
-    };
-}
-
-pages! {
-    "SD001-syntax-error"
-    "SD002-unused-suppression"
-    "SD003-unreadable-file"
-    "SD101-unguarded-cuda"
-    "SD102-unguarded-accelerator"
-    "SD103-uncalled-availability-check"
-    "SD104-inverted-availability-check"
-    "SD105-load-without-map-location"
-    "SD106-legacy-cuda-tensor-type"
-    "SD107-hard-coded-autocast-device"
-    "SD108-unguarded-nccl"
-    "SD201-mixed-device-operation"
-    "SD202-module-input-mismatch"
-    "SD203-discarded-transfer"
-    "SD204-default-device-tensor"
-    "SD205-cuda-tensor-to-numpy"
-    "SD206-generator-device-mismatch"
-    "SD207-cpu-only-argument"
-    "SD208-cpu-tensor-in-collective"
-    "SD209-data-assigned-across-devices"
-    "SD210-ignored-device-parameter"
-    "SD301-unregistered-tensor"
-    "SD302-unregistered-submodule"
-    "SD303-non-leaf-parameter"
-    "SD304-optimizer-before-transfer"
-    "SD305-hard-coded-device-in-module"
-    "SD306-data-parallel-before-transfer"
-    "SD307-stale-device-attribute"
-    "SD401-hard-coded-device-index"
-    "SD402-hard-coded-device-list"
-    "SD403-visible-devices-set-too-late"
-    "SD404-device-index-outside-visible-devices"
-    "SD405-global-rank-as-device-index"
-    "SD406-missing-set-device"
-    "SD407-cuda-in-forked-worker"
-    "SD408-hard-coded-visible-devices"
-    "SD501-missing-oom-handling"
-    "SD502-oom-matched-by-message"
-    "SD503-swallowed-oom"
-    "SD504-oom-retry-inside-handler"
-    "SD505-graph-retained-by-accumulation"
-    "SD506-inference-without-no-grad"
-    "SD507-impossible-allocation"
-    "SD508-empty-cache-in-loop"
-    "SD509-device-results-accumulated"
-    "SD601-created-then-moved"
-    "SD602-non-blocking-without-pinned-memory"
-    "SD603-unsynchronized-copy-to-cpu"
-    "SD604-redundant-transfer"
-    "SD605-loop-invariant-transfer"
-    "SD606-sync-in-training-loop"
-    "SD607-timing-without-synchronize"
-    "SD701-float64-on-mps"
-    "SD702-half-on-cpu"
-    "SD703-bfloat16-without-support-check"
-    "SD704-float64-on-gpu"
-    "SD801-invalid-device-string"
-    "SD802-device-compared-with-string"
-    "SD803-device-overwritten"
-    "SD804-module-has-no-device"
-}
 
 /// The families, by the hundreds of the code.
 const FAMILIES: [(u16, &str); 9] = [
@@ -169,10 +99,11 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use super::{PAGES, catalogue, find, page, registry};
+    use super::{catalogue, find, page, registry};
     use crate::finding::Code;
     use crate::rules::example::{self, Section};
     use crate::rules::page::Page;
+    use crate::rules::{PAGES, checks};
 
     fn folder() -> &'static Path {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/rules"))
@@ -201,6 +132,25 @@ mod tests {
         files.remove("README.md");
         let registered: BTreeSet<_> = PAGES.iter().map(|(slug, _)| format!("{slug}.md")).collect();
         assert_eq!(files, registered);
+        Ok(())
+    }
+
+    #[test]
+    fn every_rule_is_in_a_file_that_is_named_after_its_page() -> std::io::Result<()> {
+        let found_by_reading = ["SD001", "SD002", "SD003"];
+        let rules =
+            PAGES.iter().filter(|(slug, _)| !found_by_reading.iter().any(|code| slug.starts_with(code)));
+        let named: BTreeSet<String> =
+            rules.map(|(slug, _)| format!("{}.rs", slug.to_lowercase().replace('-', "_"))).collect();
+        let mut files = BTreeSet::new();
+        for entry in Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/rules")).read_dir()? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name.starts_with("sd") && name.ends_with(".rs") {
+                files.insert(name);
+            }
+        }
+        assert_eq!(files, named);
+        assert_eq!(checks().len(), named.len());
         Ok(())
     }
 

@@ -44,13 +44,13 @@ impl Judged {
         };
         f.related.retain(&mut stays);
         f.unshown.retain(&mut stays);
-        if on && !covered && !f.told_elsewhere {
+        if on && !covered && !f.told.elsewhere {
             f.show_more(before);
             self.kept.push(f);
             return;
         }
         self.suppressed += usize::from(on && covered);
-        if f.told_elsewhere {
+        if f.told.elsewhere {
             return;
         }
         let tellable = |label: &Label| {

@@ -66,7 +66,7 @@ impl<'a> Judge<'a> {
     /// Somebody else decides about the device, the owner of a module or a caller: without CUDA it may as well be on
     /// another back end. Not where the path has asked for CUDA.
     fn by_others(&self, finding: &Finding) -> Option<Judgement> {
-        let undecided = !finding.on_module.is_empty() || !finding.given.is_empty();
+        let undecided = finding.on_modules().next().is_some() || finding.parameters().next().is_some();
         if !undecided || finding.behind_cuda || !finding.world.has_cuda() || self.cuda().holds != Holds::No {
             return None;
         }

@@ -1,0 +1,176 @@
+//! One cause, one finding: in a file, and in a file and those that it imports.
+
+use rustc_hash::FxHashMap;
+
+use super::check::Context;
+use super::shared::events::MAX_RELATED;
+use super::shared::functions::same_function;
+use crate::assumption;
+use crate::finding::{Code, Confidence, Finding, Label, Role};
+use crate::span::{FileId, Place};
+
+/// Findings by the file that they belong to.
+pub type Found = FxHashMap<FileId, Vec<Finding>>;
+
+/// Makes one finding of two of the same cause.
+pub(super) fn merge(into: &mut Finding, other: Finding) {
+    into.as_sure_as(&other);
+    merge_worlds(into, &other);
+    // One that is caused here does not hang on another file.
+    if other.roots.is_empty() || into.roots.is_empty() {
+        into.roots.clear();
+    } else {
+        into.roots.extend(other.roots);
+    }
+    assumption::merge(&mut into.assumptions, other.assumptions);
+    into.shows_with_accelerator &= other.shows_with_accelerator;
+    into.behind_cuda &= other.behind_cuda;
+    into.told.silenced = into.told.silenced.max(other.told.silenced);
+    into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
+    for label in std::iter::once(other.primary).chain(other.related) {
+        if into.places().any(|p| p == label.place) {
+            continue;
+        }
+        if into.related.len() < MAX_RELATED {
+            into.related.push(label);
+        } else {
+            into.unshown.push(label);
+        }
+    }
+    into.unshown.extend(other.unshown);
+}
+
+/// Adds the machines on which another finding of the same cause bites.
+pub(crate) fn merge_worlds(into: &mut Finding, other: &Finding) {
+    if into.condition.is_some() && other.condition.is_none() {
+        into.condition = None;
+        into.world = other.world;
+    }
+    into.also.extend(other.also.iter().cloned());
+    match other.world.premise() {
+        Some(world) => {
+            into.also.push(std::iter::once(world).chain(other.premises.iter().cloned()).collect());
+        }
+        // It bites on either path: only what both take for granted must hold.
+        None => into.premises.retain(|premise| other.premises.contains(premise)),
+    }
+}
+
+/// A finding on each cause: what another one explains is told there, or left out.
+pub(super) fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
+    let findings = with_consequences(findings, cx);
+    let in_modules: Vec<Place> =
+        findings.iter().filter(|f| f.code == Code(305)).map(|f| f.primary.place).collect();
+    // SD305 says more of the same line.
+    let again = |f: &Finding| {
+        let at = f.primary.place;
+        f.code == Code(101)
+            && in_modules
+                .iter()
+                .any(|p| p.file == at.file && (p.span.contains(at.span) || at.span.contains(p.span)))
+    };
+    let discarded: Vec<Place> =
+        findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
+    // A copy that nobody keeps costs less than it is worth to make it where it is wanted: nobody has it there.
+    let dropped = |f: &Finding| f.code == Code(601) && f.places().any(|p| discarded.contains(&p));
+    let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f) && !dropped(f)).collect();
+    told_elsewhere(findings)
+}
+
+/// A discarded transfer also causes the mismatch after it in the same function: that is another place of the cause.
+fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
+    let (mut causes, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.code == Code(203));
+    others.retain(|f| {
+        // What is silenced is not told there, and does not tell of others.
+        let mut told = causes.iter_mut().filter(|c| !c.is_silenced() && !f.is_silenced());
+        let cause = told.find(|c| causes_mismatch(c, f, cx));
+        if let Some(cause) = cause
+            && cause.related.len() < MAX_RELATED
+            && f.primary.place.file == cause.primary.place.file
+        {
+            let text = format!("so this fails: {}", f.message);
+            cause.related.push(Label { role: Role::Consequence, ..Label::new(f.primary.place, text) });
+            return false;
+        }
+        true
+    });
+    causes.extend(others);
+    causes
+}
+
+/// Is what the transfer was to move named at the mismatch, after it and in the same function?
+fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
+    let d = discarded.primary.place;
+    let text = cx.sources.text(d);
+    let method = [".to(", ".cuda(", ".cpu(", ".type_as("].into_iter().filter_map(|m| text.find(m)).min();
+    let Some(moved) = method.map(|at| &text[..at]) else { return false };
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let named = |text: &str| {
+        text.match_indices(moved).any(|(at, _)| {
+            !text[..at].ends_with(|c| word(c) || c == '.') && !text[at + moved.len()..].starts_with(word)
+        })
+    };
+    matches!(f.code, Code(201 | 202 | 204 | 205))
+        && f.places().any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, d, cx))
+        && f.places().any(|p| named(cx.sources.text(p)))
+}
+
+/// A meeting whose stray side is reported where it was made (SD204, SD301) says nothing new.
+fn told_elsewhere(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let told = findings.iter().filter(|f| matches!(f.code, Code(204 | 301)) && !f.is_silenced());
+    let made: Vec<Place> = told.map(|f| f.primary.place).collect();
+    findings.retain_mut(|f| {
+        let said = matches!(f.code, Code(201 | 202)) && f.stray_from.is_some_and(|p| made.contains(&p));
+        !said || f.leave()
+    });
+    findings
+}
+
+/// The other files whose own findings may say what one of these says: the one that has the cause, and the one where the
+/// stray tensor was made.
+pub fn refers_to(found: &Found) -> Vec<FileId> {
+    let mut files: Vec<FileId> = found
+        .iter()
+        .flat_map(|(&file, findings)| findings.iter().flat_map(elsewhere).filter(move |&f| f != file))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
+/// The files in which a cause may be told.
+fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
+    finding.roots.iter().copied().chain(finding.stray_from).map(|place| place.file)
+}
+
+/// Without what another file's own findings, in `found` or in `others`, say: one cause is one finding. That does not depend on
+/// what is linted together, so linting a part of a project reports what a run over all of it does.
+pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
+    let mut own: FxHashMap<(Code, Place), Confidence> = FxHashMap::default();
+    let said = |f: &&Finding| f.roots.is_empty() && !f.is_silenced() && !f.told.elsewhere;
+    for finding in found.values().chain(others.values()).flatten().filter(said) {
+        let mut tell = |place: Place| {
+            let known = own.entry((finding.code, place)).or_insert(Confidence::Low);
+            *known = finding.confidence.max(*known);
+        };
+        tell(finding.primary.place);
+        let home = finding.primary.place.file;
+        let also =
+            finding.labels().filter(|l| matches!(l.role, Role::Repeated { .. }) && l.place.file == home);
+        also.for_each(|l| tell(l.place));
+    }
+    let known = |code: Code, place: Place, least: Confidence| {
+        own.get(&(code, place)).is_some_and(|&own| own >= least)
+    };
+    // What is reached from elsewhere may be surer than the file's own finding, or matter more: then it is told, and that is made one with
+    // it (`refine/cause.rs`).
+    let told = |f: &Finding| {
+        !f.roots.is_empty() && f.roots.iter().all(|&place| known(f.code, place, f.confidence))
+            || matches!(f.code, Code(201 | 202))
+                && f.stray_from.is_some_and(|p| {
+                    [204, 301].iter().any(|&c| known(Code(c), p, f.confidence.min(Confidence::Likely)))
+                })
+    };
+    let all = found.into_values().flatten();
+    all.filter_map(|mut f| (!told(&f) || f.leave()).then_some(f)).collect()
+}

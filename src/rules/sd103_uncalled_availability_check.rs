@@ -1,0 +1,23 @@
+//! SD103 uncalled-availability-check: a check that is not called, and so is always true.
+
+use crate::finding::{Code, Finding};
+use crate::flow::event::{Event, Kind};
+use crate::remedy::Remedy;
+use crate::rules::check::{Check, Context};
+use crate::rules::shared::events::{finding, with_stack};
+use crate::world::World;
+
+pub(super) const CODE: Code = Code(103);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+        let Kind::UncalledCheck { function } = &event.kind else { return None };
+        let message = format!("`{function}` is not called, so this is always true");
+        let mut f = finding(CODE, event, message, event.place, "the function itself, not its result");
+        f.world = World::NoCuda;
+        Some(
+            with_stack(f, event).help(format!("call it: `{function}()`")).remedy([Remedy::Call(event.place)]),
+        )
+    }
+}

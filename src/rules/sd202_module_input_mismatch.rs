@@ -1,0 +1,88 @@
+//! SD202 module-input-mismatch: a module and its input on two devices.
+
+mod averaged_copy;
+mod input;
+mod replicas;
+
+use crate::finding::{Code, Finding, Label};
+use crate::flow::event::{DeviceName, Entered, Event, Meeting, Operand};
+use crate::flow::value::Reason;
+use crate::remedy::Remedy;
+use crate::rules::check::{Check, Context};
+use crate::rules::sd201_mixed_device_operation::plain_meeting;
+use crate::rules::sd204_default_device_tensor::default_device;
+use crate::rules::shared::callers::{as_tests_like, callers_decide};
+use crate::rules::shared::meetings::{meeting_finding, meets, mismatch};
+use crate::rules::shared::one_device::on_one_device;
+use crate::span::Place;
+use crate::world::World;
+use input::Input;
+
+pub(super) const CODE: Code = Code(202);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
+        let (meeting, what, stray, other) = mismatch(event)?;
+        let called = handed_over(event, stray, other);
+        // A weight that the module's own `forward` brings together with what it was given.
+        let weight = matches!(meeting, Meeting::Operator | Meeting::Function)
+            && stray.of_module != other.of_module
+            && called.is_some();
+        if meeting != Meeting::ModuleInput && !weight {
+            return None;
+        }
+        let given = matches!(other.device, DeviceName::Varies(_))
+            && other.chain.iter().all(|s| s.reason == Reason::Given);
+        if given && (callers_decide(event, other, cx) || as_tests_like(event, other, cx)) {
+            return None;
+        }
+        // Inside a method the module's own device is a symbol: a tensor made there is SD204's.
+        if matches!(other.device, DeviceName::WithModule) {
+            let fits = meeting == Meeting::ModuleInput && default_device(event, cx).is_none();
+            return fits.then(|| plain_meeting(CODE, event, cx))?;
+        }
+        let site = called.map_or(event.place, |call| call.site);
+        let input = Input::of(site, called, (stray, other), cx);
+        let message = input.as_ref().map_or_else(|| meets(what, stray, other), |input| input.message(what));
+        let mut f = meeting_finding(CODE, event, message, cx)?;
+        if let Some(call) = called {
+            let inner = std::mem::replace(&mut f.primary.place, call.site);
+            f.related.retain(|l| l.place != call.site);
+            f.related.insert(0, Label::new(inner, "they meet here"));
+            // Of one that is made of layers, there is the place at which one would move it.
+            if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
+                f.related.insert(1, Label::new(made, "the module that is called is made here"));
+            }
+            "a module and its input, on two devices".clone_into(&mut f.primary.text);
+        }
+        if matches!(event.bite.world, World::Always) {
+            f.world = World::Cuda;
+        }
+        let both = || "move the module and its inputs to one device before the call".to_owned();
+        let mut remedies = on_one_device(event, stray, other, cx);
+        // Of two inputs either may move; of a module and an input, where the module is called says which.
+        if input.is_some() {
+            remedies.retain(|r| matches!(r, Remedy::Make { .. }));
+        }
+        let f = f.remedy(remedies).remedy(input.as_ref().and_then(Input::remedy));
+        Some(f.help(input.map_or_else(both, |input| input.help())))
+    }
+
+    fn on_file(&mut self, cx: &Context<'_>) -> Vec<Finding> {
+        let mut found = replicas::kept_methods(cx);
+        found.extend(averaged_copy::left(cx));
+        found
+    }
+}
+
+/// The outermost call of a module that was given what does not fit: neither side was made on the way in.
+fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Entered> {
+    let within = |function: Place| {
+        let inside = |s: &Operand| {
+            s.chain.iter().any(|s| s.place.file == function.file && function.span.contains(s.place.span))
+        };
+        inside(stray) || inside(other)
+    };
+    event.entered.iter().take_while(|call| !within(call.forward)).last().copied()
+}

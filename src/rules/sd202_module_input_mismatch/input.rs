@@ -1,0 +1,140 @@
+//! SD202 module-input-mismatch: which argument of a module's call is not where the module is, and which of the two one would move.
+
+use crate::flow::argument;
+use crate::flow::event::{Entered, Gives, Operand};
+use crate::ir::{ArgKind, Call, Expr, ExprId, Module};
+use crate::remedy::Remedy;
+use crate::rules::check::Context;
+use crate::rules::shared::naming::{Spot, is_short};
+use crate::span::{Place, Span};
+
+/// A module and its input, by the names that they have where the module is called.
+pub(super) struct Input {
+    /// What is called, as the source has it.
+    module: Option<String>,
+    /// The argument, in words, and as it can be named there.
+    argument: Option<(String, Option<String>)>,
+    /// Where the argument is, if that is a tensor.
+    tensor: Option<Place>,
+    /// Is it the module that is in the wrong place?
+    module_strays: bool,
+    on: (String, String),
+}
+
+impl Input {
+    /// Of a call at this place; nothing if it is not known which side is the module.
+    pub(super) fn of(
+        site: Place,
+        entered: Option<Entered>,
+        (stray, other): (&Operand, &Operand),
+        cx: &Context<'_>,
+    ) -> Option<Self> {
+        let spot = Spot::new(cx, site)?;
+        let ir = &cx.program.get(cx.program.module_of(site.file)?).ir;
+        let call = call_at(ir, site.span)?;
+        let func = ir.span(call.func);
+        let is_module = |side: &Operand| match entered {
+            Some(_) => side.of_module,
+            None => side.place == site || side.place.file == site.file && side.place.span == func,
+        };
+        let module_strays = match (is_module(stray), is_module(other)) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => return None,
+        };
+        let (module, given) = if module_strays { (stray, other) } else { (other, stray) };
+        let value = match entered {
+            Some(entered) => {
+                parameter_in(cx, entered.forward, given.place).and_then(|(at, name)| argument(call, at, name))
+            }
+            None => call
+                .args
+                .iter()
+                .map(|a| a.value)
+                .find(|&v| given.place.file == site.file && ir.span(v).contains(given.place.span)),
+        };
+        let text = |span: Span| cx.sources.text(Place { span, ..site }).to_owned();
+        let argument = value.map(|value| {
+            let keyword = call.args.iter().find(|a| a.value == value).and_then(|a| match a.kind {
+                ArgKind::Keyword(name) => Some(name),
+                _ => None,
+            });
+            let said = match (keyword, text(ir.span(value))) {
+                (Some(name), _) => format!("its argument `{name}`"),
+                (None, text) if is_short(&text) => format!("its argument `{text}`"),
+                _ => format!("its {} argument", ordinal(&call, value)),
+            };
+            (said, spot.name(Place { span: ir.span(value), ..site }))
+        });
+        Some(Self {
+            module: Some(text(func)).filter(|text| is_short(text)),
+            argument,
+            tensor: value
+                .filter(|_| given.gives == Gives::Tensor)
+                .map(|v| Place { span: ir.span(v), ..site }),
+            module_strays,
+            on: (module.device.in_words(), given.device.in_words()),
+        })
+    }
+
+    /// Says which is where. `what` is the module's class.
+    pub(super) fn message(&self, what: &str) -> String {
+        let module = self.module.as_ref().map_or_else(|| what.to_owned(), |module| format!("`{module}`"));
+        let argument = self.argument.as_ref().map_or("what it is given", |(said, _)| said);
+        format!("{module} is on {}, and {argument} is on {}", self.on.0, self.on.1)
+    }
+
+    /// Moves the argument to where the module is.
+    pub(super) fn remedy(&self) -> Option<Remedy> {
+        let module = self.module.as_ref().filter(|module| is_name(module) && !self.module_strays)?;
+        let device = format!("next({module}.parameters()).device");
+        Some(Remedy::Move { operand: self.tensor?, device })
+    }
+
+    /// Says which side one would move, and where to.
+    pub(super) fn help(&self) -> String {
+        let argument = self.argument.as_ref().and_then(|(_, name)| name.clone());
+        let module = self.module.clone().filter(|module| is_name(module));
+        match (self.module_strays, module, argument) {
+            (true, Some(module), Some(x)) => format!("move the module: `{module}.to({x}.device)`"),
+            (true, ..) => "move the module to where its input is".to_owned(),
+            (false, Some(module), Some(x)) => {
+                format!("move the argument: `{x}.to(next({module}.parameters()).device)`")
+            }
+            (false, ..) => "make the argument where the module is, or move it there".to_owned(),
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+}
+
+fn call_at(ir: &Module, at: Span) -> Option<Call<'_>> {
+    let n = (0..ir.exprs.len()).find(|&n| ir.expr_spans[n] == at && matches!(ir.exprs[n], Expr::Call(_)))?;
+    match ir.exprs[n] {
+        Expr::Call(id) => Some(ir.call(id)),
+        _ => None,
+    }
+}
+
+/// The parameter of a method that an expression in it begins with: its position among those that are given, and its name.
+fn parameter_in(cx: &Context<'_>, method: Place, of: Place) -> Option<(usize, crate::sym::Sym)> {
+    let ir = &cx.program.get(cx.program.module_of(method.file)?).ir;
+    let function = ir.functions.iter().find(|f| f.span == method.span)?;
+    if of.file != method.file || !method.span.contains(of.span) {
+        return None;
+    }
+    let text = cx.sources.text(of);
+    let at = function.params.iter().position(|p| p.name.as_str() == text)?;
+    Some((at.checked_sub(1)?, function.params[at].name))
+}
+
+fn ordinal(call: &Call<'_>, value: ExprId) -> &'static str {
+    match call.args.iter().position(|a| a.value == value) {
+        Some(0) => "first",
+        Some(1) => "second",
+        Some(2) => "third",
+        _ => "last",
+    }
+}

@@ -1,0 +1,320 @@
+//! SD206 generator-device-mismatch: a pipeline is given a generator, and draws with it wherever it likes.
+
+use super::CODE;
+use crate::finding::{Finding, Label};
+use crate::ir::{
+    Arg, ArgKind, Block, Call, CmpOp, Expr, ExprId, FuncKind, Function, Slot, Stmt, UnaryOp, Var,
+};
+use crate::link::{ClassKey, Resolved};
+use crate::rules::check::Context;
+use crate::rules::shared::file::File;
+use crate::rules::shared::offloading::offloads;
+use crate::rules::shared::test_code::in_tests;
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::world::World;
+
+/// Draws that refuse a generator of another device than their own.
+const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
+
+/// The functions of a file that draw with the generator that they are given.
+pub(super) fn drawn(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(file) = File::of(cx) else { return Vec::new() };
+    if in_tests(Place { file: cx.file, span: Span::default() }, cx) {
+        return Vec::new();
+    }
+    let functions = file.ir.functions.iter().filter(|f| f.kind == FuncKind::Function);
+    functions.filter_map(|function| with_given(&file, function)).collect()
+}
+
+/// `torch.randn(…, generator=generator, device=device)` in a function that decides itself where it draws, and never asks where the
+/// generator is: who calls it gives one of the CPU as well as one of the GPU.
+fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
+    // Functions have many parameters, and hardly one is a generator.
+    let generator = Sym::new("generator");
+    let slot = function.params.iter().find(|p| p.name == generator)?.slot;
+    let draws: Vec<(ExprId, Span)> = file
+        .inside(function)
+        .filter_map(|(n, e, at)| {
+            let Expr::Call(call) = e else { return None };
+            let draws = draws_with(file, file.ir.call(call), slot) && !for_mps(file, at);
+            draws.then_some((ExprId(u32::try_from(n).ok()?), at))
+        })
+        .collect();
+    if draws.is_empty() || looks_at(file, function, slot) {
+        return None;
+    }
+    let offloads =
+        || function.class.is_some_and(|class| offloads(file, ClassKey { module: file.module, class }));
+    let look = Draws { file, function };
+    let plain: Vec<(ExprId, Span)> = draws.iter().copied().filter(|&(e, _)| !look.is_by_helper(e)).collect();
+    let at = if offloads() {
+        let on_host = draws.iter().find(|&&(draw, _)| look.is_where_prepared(draw));
+        plain.first().or(on_host)?.1
+    } else {
+        plain.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?.1
+    };
+    let message = format!(
+        "`{}` draws here with the generator that it is given, and never asks where that is",
+        function.name
+    );
+    let label = "raises where the generator is on another device";
+    let place = |span| Place { file: file.cx.file, span };
+    let finding = Finding::new(CODE, World::Cuda, message, Label::new(place(at), label))
+        .related(place(function.name_span), "given a generator here")
+        .help("draw where the generator is, `device=generator.device`, and move what is drawn");
+    Some(finding)
+}
+
+/// A function that draws.
+struct Draws<'a> {
+    file: &'a File<'a>,
+    function: &'a Function,
+}
+
+impl Draws<'_> {
+    /// Is it no function of PyTorch's that draws, but one of the project's or of the library that is told both? It may draw on the
+    /// CPU for a GPU, but not on a GPU for the CPU.
+    fn is_by_helper(&self, draw: ExprId) -> bool {
+        let Expr::Call(call) = self.file.ir.expr(draw) else { return false };
+        !draws_itself(self.file, self.file.ir.call(call))
+    }
+
+    /// Is it drawn where the pipeline's own processor has just made a tensor of what it is given, which is the host: `x =
+    /// self.processor.prepare(x)`, `device=x.device`? Who runs it on a GPU may well have the generator there.
+    fn is_where_prepared(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
+        let own @ Expr::Var(Var::Local(_)) = ir.expr(base) else { return false };
+        let before = ir.span(draw).start;
+        let set = ir.stmts_of(self.function).rev().find_map(|n| match ir.stmts[n] {
+            Stmt::Assign { targets, value } if ir.stmt_spans[n].end <= before => {
+                ir.list(targets).iter().any(|&t| ir.expr(t) == own).then_some(value)
+            }
+            _ => None,
+        });
+        let Some(Expr::Call(made)) = set.map(|value| ir.expr(value)) else { return false };
+        name.as_str() == "device" && self.file.makes_of_arrays(self.function, ir.call(made).func)
+    }
+
+    fn device_of(&self, draw: ExprId) -> Option<ExprId> {
+        let Expr::Call(call) = self.file.ir.expr(draw) else { return None };
+        let device = |a: &&Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device");
+        self.file.ir.call(call).args.iter().find(device).map(|a| a.value)
+    }
+
+    /// Does the function draw on a device that it has chosen by what the machine has, or where something is that it has made
+    /// there? Who calls it does not know which that is.
+    fn is_where_it_chose(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Some(device) = self.device_of(draw) else { return false };
+        match ir.expr(device) {
+            Expr::Var(Var::Local(s)) => self.chosen(draw).is_some_and(|(_, chosen)| s == chosen),
+            Expr::Attr { base, name } if name.as_str() == "device" => match ir.expr(base) {
+                Expr::Var(Var::Local(s)) => self
+                    .chosen(draw)
+                    .is_some_and(|(n, chosen)| self.taken_there(n, chosen, draw).contains(&s)),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The variable for which the function chooses a device by what the machine has, and which it leaves at that until it draws;
+    /// with the statement that chooses.
+    fn chosen(&self, draw: ExprId) -> Option<(usize, Slot)> {
+        let (ir, before) = (self.file.ir, self.file.ir.span(draw).start);
+        let (at, slot) = ir.stmts_of(self.function).find_map(|n| {
+            let Stmt::Assign { targets, value } = ir.stmts[n] else { return None };
+            let &[target] = ir.list(targets) else { return None };
+            let Expr::Var(Var::Local(slot)) = ir.expr(target) else { return None };
+            self.chooses(value).then_some((n, slot))
+        })?;
+        let set_again = |n: usize| {
+            n != at && ir.stmt_spans[n].start < before && binds(self.file, &ir.stmts[n], Var::Local(slot))
+        };
+        (!ir.stmts_of(self.function).any(set_again)).then_some((at, slot))
+    }
+
+    /// `"cuda" if torch.cuda.is_available() else "cpu"`
+    fn chooses(&self, value: ExprId) -> bool {
+        let ir = self.file.ir;
+        ir.exprs_in(value).any(|n| {
+            let Expr::IfElse(choice) = ir.exprs[n] else { return false };
+            let choice = ir.if_else(choice);
+            let asks =
+                |n: usize| matches!(ir.exprs[n], Expr::Attr { name, .. } if name.as_str() == "is_available");
+            let names = |n: usize| matches!(ir.exprs[n], Expr::Str(s) if s.as_str().starts_with("cuda"));
+            ir.exprs_in(choice.test).any(asks)
+                && [choice.then, choice.orelse].into_iter().any(|e| ir.exprs_in(e).any(names))
+        })
+    }
+
+    /// The variables that the function has moved to the chosen device before it draws, or made there or of what is there.
+    fn taken_there(&self, chosen_at: usize, chosen: Slot, draw: ExprId) -> Vec<Slot> {
+        let (ir, before) = (self.file.ir, self.file.ir.span(draw).start);
+        let mut there = vec![chosen];
+        for n in ir.stmts_of(self.function) {
+            let Stmt::Assign { targets, value } = ir.stmts[n] else { continue };
+            if n == chosen_at || ir.stmt_spans[n].end > before {
+                continue;
+            }
+            let goes = self.is_there(value, &there);
+            for &target in ir.list(targets) {
+                for e in ir.exprs_in(target) {
+                    let Expr::Var(Var::Local(slot)) = ir.exprs[e] else { continue };
+                    there.retain(|&s| s != slot);
+                    if goes {
+                        there.push(slot);
+                    }
+                }
+            }
+        }
+        // The device itself is no tensor.
+        there.retain(|&s| s != chosen);
+        there
+    }
+
+    /// Is it made of what is there, other than of its shape, and not brought back?
+    fn is_there(&self, value: ExprId, there: &[Slot]) -> bool {
+        const BACK: &[&str] = &["cpu", "numpy", "item", "tolist"];
+        const NUMBERS: &[&str] = &["int", "float", "len", "range"];
+        let ir = self.file.ir;
+        let back = ir.exprs_in(value).any(|n| match ir.exprs[n] {
+            Expr::Attr { name, .. } => BACK.contains(&name.as_str()),
+            Expr::Var(Var::Unbound(name)) => NUMBERS.contains(&name.as_str()),
+            Expr::Str(place) => place.as_str() == "cpu",
+            _ => false,
+        });
+        let of_shape = |n: usize| {
+            ir.exprs_in(value).any(|m| {
+                matches!(ir.exprs[m], Expr::Attr { base, name } if base.0 as usize == n
+                    && matches!(name.as_str(), "shape" | "size" | "dtype" | "ndim" | "dim" | "numel"))
+            })
+        };
+        !back
+            && ir.exprs_in(value).any(|n| match ir.exprs[n] {
+                Expr::Var(Var::Local(s)) => there.contains(&s) && !of_shape(n),
+                _ => false,
+            })
+    }
+
+    /// Is it drawn on the CPU, as nobody says where, for a tensor that the function is given, wherever that is: `torch.randn(…,
+    /// generator=generator).to(x.device)`?
+    fn goes_to_given(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Expr::Call(call) = ir.expr(draw) else { return false };
+        let placed = |a: &Arg| match a.kind {
+            ArgKind::Keyword(k) => matches!(k.as_str(), "device" | "out"),
+            ArgKind::Positional => false,
+            _ => true,
+        };
+        if ir.call(call).args.iter().any(placed) {
+            return false;
+        }
+        self.file.inside(self.function).any(|(_, e, _)| {
+            let Expr::Call(moved) = e else { return false };
+            let moved = ir.call(moved);
+            let of_draw = matches!(ir.expr(moved.func), Expr::Attr { base, name } if base == draw && name.as_str() == "to");
+            of_draw && moved.args.first().is_some_and(|a| self.is_of_given(a.value))
+        })
+    }
+
+    /// `x.device` of a parameter, or a variable that is set to it.
+    fn is_of_given(&self, device: ExprId) -> bool {
+        let ir = self.file.ir;
+        let given = |n: usize| match ir.exprs[n] {
+            Expr::Attr { base, name } if name.as_str() == "device" => {
+                matches!(ir.expr(base), Expr::Var(Var::Local(s)) if self.is_parameter(s))
+            }
+            _ => false,
+        };
+        let Expr::Var(own @ Var::Local(_)) = ir.expr(device) else { return ir.exprs_in(device).any(given) };
+        ir.stmts[ir.stmts_of(self.function)].iter().any(|s| match *s {
+            Stmt::Assign { targets, value } => {
+                ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(own))
+                    && ir.exprs_in(value).any(given)
+            }
+            _ => false,
+        })
+    }
+
+    fn is_parameter(&self, slot: Slot) -> bool {
+        self.function.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self")
+    }
+}
+
+fn draws_with(file: &File<'_>, call: Call<'_>, slot: Slot) -> bool {
+    let given = call.args.iter().any(|a| {
+        matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "generator")
+            && file.ir.expr(a.value) == Expr::Var(Var::Local(slot))
+    });
+    let helper = || file.ir.last_name(call.func).is_some_and(|name| name.as_str().starts_with("rand"));
+    given && (draws_itself(file, call) || helper())
+}
+
+/// Is it one of PyTorch's draws?
+fn draws_itself(file: &File<'_>, call: Call<'_>) -> bool {
+    matches!(file.cx.program.resolve_expr(file.module, call.func),
+        Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
+}
+
+/// Is it done only where a test has found Apple's device? No CUDA is there.
+fn for_mps(file: &File<'_>, at: Span) -> bool {
+    let ir = file.ir;
+    let says = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "mps");
+    let covers = |then: Block| ir.block(then).iter().any(|&s| ir.stmt_span(s).contains(at));
+    ir.stmts.iter().any(|s| match *s {
+        Stmt::If { test, then, .. } => {
+            matches!(ir.expr(test), Expr::Compare { op: CmpOp::Eq, left, right } if says(left) || says(right))
+                && covers(then)
+        }
+        _ => false,
+    })
+}
+
+/// Does the function ask where the generator is, or make it another one than it was given?
+fn looks_at(file: &File<'_>, function: &Function, slot: Slot) -> bool {
+    let own = Expr::Var(Var::Local(slot));
+    let asks = file.inside(function).any(|(_, e, _)| match e {
+        Expr::Attr { base, name } => name.as_str() == "device" && file.ir.expr(base) == own,
+        _ => false,
+    });
+    asks || file.ir.stmts_of(function).any(|n| {
+        let stmt = &file.ir.stmts[n];
+        binds(file, stmt, Var::Local(slot)) && !only_without(file, function, slot, file.ir.stmt_spans[n])
+    })
+}
+
+/// Does the statement set the variable?
+fn binds(file: &File<'_>, stmt: &Stmt, var: Var) -> bool {
+    match stmt {
+        Stmt::Assign { targets, .. } => file.ir.list(*targets).iter().any(|&t| file.ir.binds(t, var)),
+        Stmt::AnnAssign { target, value: Some(_), .. }
+        | Stmt::AugAssign { target, .. }
+        | Stmt::For { target, .. } => file.ir.binds(*target, var),
+        Stmt::With { items, .. } => items.iter().any(|&(_, t)| t.is_some_and(|t| file.ir.binds(t, var))),
+        _ => false,
+    }
+}
+
+/// Is it done only where no generator was given, `if generator is None: generator = torch.Generator(device=device)`? That leaves
+/// the caller's as it is.
+fn only_without(file: &File<'_>, function: &Function, slot: Slot, at: Span) -> bool {
+    let ir = file.ir;
+    let own = |e: ExprId| ir.expr(e) == Expr::Var(Var::Local(slot));
+    let covers = |block: Block| ir.block(block).iter().any(|&s| ir.stmt_span(s).contains(at));
+    ir.stmts_of(function).any(|n| {
+        let Stmt::If { test, then, orelse } = ir.stmts[n] else { return false };
+        match ir.expr(test) {
+            Expr::Compare { op: CmpOp::Is, left, right } if own(left) && ir.expr(right) == Expr::None => {
+                covers(then)
+            }
+            Expr::Compare { op: CmpOp::IsNot, left, right } if own(left) && ir.expr(right) == Expr::None => {
+                covers(orelse)
+            }
+            Expr::Unary { op: UnaryOp::Not, operand } if own(operand) => covers(then),
+            _ => own(test) && covers(orelse),
+        }
+    })
+}

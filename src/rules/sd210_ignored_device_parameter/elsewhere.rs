@@ -1,0 +1,128 @@
+//! SD210 ignored-device-parameter: what a function makes, loads or moves elsewhere than to the device that it is given.
+
+use crate::finding::Finding;
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, Function, Whole};
+use crate::link::Resolved;
+use crate::rules::sd105_load_without_map_location::CODE as LOAD;
+use crate::rules::shared::file::File;
+use crate::span::Span;
+use crate::sym::Sym;
+use crate::torch;
+
+/// A load is a matter of its own, whatever was given.
+const LOADED: &str = "this is loaded to where it was saved from";
+
+impl File<'_> {
+    /// What the function loads somewhere else. A method that has its parameters from others need not make or move anything,
+    /// but what it loads belongs there.
+    pub(super) fn loaded_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
+        self.made_elsewhere(function, param).filter(|finding| finding.code == LOAD)
+    }
+
+    /// What the function makes, loads or moves somewhere else.
+    pub(super) fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
+        let (call, what) = self.inside(function).find_map(|(_, e, at)| {
+            let Expr::Call(c) = e else { return None };
+            self.elsewhere(self.ir.call(c), param)
+                .filter(|_| {
+                    !self.stays_on_host(c, at) && !self.is_sent_on(at) && !self.is_taken_along(function, at)
+                })
+                .map(|what| (at, what))
+        })?;
+        let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
+        let mut finding =
+            self.parameter_finding(call, message, "not where the caller wants it", function.name_span);
+        if what == LOADED {
+            finding.code = LOAD;
+        }
+        Some(finding)
+    }
+
+    /// Is the tensor empty, or asked at once for something that is no tensor?
+    fn stays_on_host(&self, call: CallId, at: Span) -> bool {
+        let empty = match self.ir.call(call).args.first().map(|a| self.ir.expr(a.value)) {
+            Some(Expr::Int(Whole(0))) => true,
+            Some(Expr::List(list) | Expr::Tuple(list)) => list.len == 0,
+            _ => false,
+        };
+        empty
+            || self.ir.exprs.iter().any(|e| match *e {
+                Expr::Attr { base, name } => {
+                    self.ir.span(base) == at
+                        && matches!(
+                            name.as_str(),
+                            "element_size"
+                                | "item"
+                                | "tolist"
+                                | "numpy"
+                                | "numel"
+                                | "is_floating_point"
+                                | "dtype"
+                                | "shape"
+                                | "size"
+                        )
+                }
+                _ => false,
+            })
+    }
+
+    /// `torch.zeros(n).cuda()`: where it is made does not matter.
+    fn is_sent_on(&self, at: Span) -> bool {
+        self.ir.exprs.iter().any(|e| {
+            matches!(*e, Expr::Attr { base, name } if self.ir.span(base) == at && matches!(name.as_str(), "cuda" | "to"))
+        })
+    }
+
+    fn elsewhere(&self, call: Call<'_>, param: Sym) -> Option<&'static str> {
+        let literal = |e: ExprId| matches!(self.ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cpu" | "cuda" | "cuda:0"));
+        if let Expr::Attr { name, .. } = self.ir.expr(call.func) {
+            match name.as_str() {
+                // Who chooses the current GPU has said which one that is.
+                "cuda" if call.args.is_empty() && !self.ir.has_attribute(Sym::new("set_device")) => {
+                    return Some("this goes to the current GPU");
+                }
+                "to" if call.args.len() == 1 && literal(call.args[0].value) => {
+                    return Some("this goes to a device that is written down");
+                }
+                _ => {}
+            }
+        }
+        let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, call.func) else {
+            return None;
+        };
+        if self.loads_to_where_it_was(call, param) {
+            return Some(LOADED);
+        }
+        let op = torch::function(path)?;
+        let plain = op.kind == torch::Kind::Factory && op.accepts.device && op.honours_default;
+        (param.as_str() == "device" && plain && !has_keyword(call, "device") && !has_keyword(call, "out"))
+            .then_some("this is made on the CPU")
+    }
+
+    /// Does the call load something that is to go to this parameter, and that goes back to where it was saved from?
+    pub(super) fn loads_to_where_it_was(&self, call: Call<'_>, param: Sym) -> bool {
+        let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, call.func) else {
+            return false;
+        };
+        let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+        let loads = match path.as_str() {
+            "torch.load" | "torch.jit.load" => positional == 1,
+            // A URL, and the folder to keep it in: as a rule what is published was saved from the CPU, and a device that is never
+            // looked at need not be meant for it.
+            "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
+                (1..=2).contains(&positional) && param.as_str() == "map_location"
+            }
+            _ => false,
+        };
+        loads && !has_keyword(call, "map_location")
+    }
+}
+
+/// May the call be given an argument of this name?
+fn has_keyword(call: Call<'_>, name: &str) -> bool {
+    call.args.iter().any(|a| match a.kind {
+        ArgKind::Keyword(k) => k.as_str() == name,
+        ArgKind::DoubleStar => true,
+        _ => false,
+    })
+}

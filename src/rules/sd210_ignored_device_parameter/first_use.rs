@@ -1,0 +1,210 @@
+//! SD210 ignored-device-parameter: of the methods of a class that ask `self.device` where parts are offloaded, those are told that a use of the object comes to
+//! first: what they call of the same object, and what goes on after them, has the same cause.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::finding::{Finding, Label, Role, Silenced};
+use crate::flow::conditions;
+use crate::ir::{ClassId, CmpOp, Expr, ExprId, FuncId, FuncKind, Stmt};
+use crate::rules::shared::file::File;
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+
+/// A finding of a function, and what it says is asked for the device: `self`, `self.vae`.
+pub(super) struct Asked {
+    pub(super) function: FuncId,
+    pub(super) owner: String,
+    pub(super) finding: Finding,
+}
+
+/// What is told of all that the functions of a file ask.
+pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
+    let silence = &file.cx.program.silence;
+    let is_silenced = |a: &Asked| silence.of(&a.finding) == Silenced::Everything;
+    // What is silenced tells of no other place.
+    let (silenced, asked): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(is_silenced);
+    let mut told: Vec<Finding> = silenced.into_iter().map(|a| a.finding).collect();
+    let mut calls = BTreeMap::new();
+    let mut open: Vec<Option<Asked>> = asked.into_iter().map(Some).collect();
+    while let Some(n) = open.iter().position(Option::is_some) {
+        let Some(first) = open[n].take() else { continue };
+        let Some(class) = file.ir.function(first.function).class else {
+            told.push(first.finding);
+            continue;
+        };
+        let alike = |other: &Asked| {
+            other.owner == first.owner && file.ir.function(other.function).class == Some(class)
+        };
+        let mut group: Vec<Asked> = Vec::new();
+        for other in &mut open[n..] {
+            if other.as_ref().is_some_and(alike) {
+                group.extend(other.take());
+            }
+        }
+        group.insert(0, first);
+        if group.len() < 2 {
+            told.extend(group.into_iter().map(|a| a.finding));
+            continue;
+        }
+        let calls = calls.entry(class).or_insert_with(|| Calls::of(file, class));
+        told.extend(Uses { file, class, calls, group: &group }.told());
+    }
+    told
+}
+
+/// One place in the order in which a use of the object comes to them: the number of a finding, and whether another one has come
+/// before it.
+type Come = (usize, bool);
+
+/// What must have come out how for a place to be reached.
+type Conditions = BTreeSet<(ExprId, bool)>;
+
+/// What the methods of a class call of the same object, in the order of the text.
+struct Calls {
+    by: BTreeMap<FuncId, Vec<(Span, FuncId)>>,
+    /// The methods that no other one calls.
+    roots: Vec<FuncId>,
+}
+
+impl Calls {
+    fn of(file: &File<'_>, class: ClassId) -> Self {
+        let methods = &file.ir.class(class).methods;
+        // Of two with the same name it is the last one.
+        let named: BTreeMap<Sym, FuncId> = methods.iter().copied().collect();
+        let called_by = |f: FuncId| {
+            let calls = file.inside(file.ir.function(f)).filter_map(|(_, e, at)| match e {
+                Expr::Call(id) => Some((at, file.own_attribute(file.ir.call(id).func)?)),
+                _ => None,
+            });
+            calls.filter_map(|(at, name)| Some((at, *named.get(&name)?))).collect()
+        };
+        let by: BTreeMap<FuncId, Vec<(Span, FuncId)>> =
+            methods.iter().map(|&(_, f)| (f, called_by(f))).collect();
+        let others = by.iter().flat_map(|(&f, calls)| calls.iter().map(move |&(_, to)| (f, to)));
+        let called: BTreeSet<FuncId> = others.filter(|(f, to)| f != to).map(|(_, to)| to).collect();
+        let roots = methods.iter().map(|&(_, f)| f).filter(|f| !called.contains(f)).collect();
+        Self { by, roots }
+    }
+}
+
+struct Uses<'a> {
+    file: &'a File<'a>,
+    class: ClassId,
+    calls: &'a Calls,
+    group: &'a [Asked],
+}
+
+impl Uses<'_> {
+    fn told(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.group.iter().map(|a| a.finding.clone()).collect();
+        let places: Vec<Place> = findings.iter().map(|f| f.primary.place).collect();
+        // Those that are come to at all, and of these the ones that some use comes to first.
+        let (mut reached, mut first) = (vec![false; places.len()], vec![false; places.len()]);
+        for &root in &self.calls.roots {
+            let order = self.with_makers(root);
+            let Some(&(leads, _)) = order.first() else { continue };
+            for (n, late) in order {
+                reached[n] = true;
+                first[n] |= !late;
+                if late && !findings[leads].related.iter().any(|l| l.place == places[n]) {
+                    let role = Role::Repeated { through: Vec::new() };
+                    let label = Label { role, ..Label::new(places[n], "asked for here, too") };
+                    findings[leads].related.push(label);
+                }
+            }
+        }
+        let told = findings.into_iter().enumerate();
+        told.filter(|&(n, _)| first[n] || !reached[n]).map(|(_, finding)| finding).collect()
+    }
+
+    /// What a use that begins with the method comes to, after what has made the state that it does not go on without.
+    fn with_makers(&self, root: FuncId) -> Vec<Come> {
+        let mut walked = BTreeMap::new();
+        let mut order = match self.maker(root) {
+            Some(maker) => self.order(maker, &mut walked),
+            None => Vec::new(),
+        };
+        let before = !order.is_empty();
+        for (n, late) in self.order(root, &mut walked) {
+            if order.iter().all(|&(m, _)| m != n) {
+                order.push((n, late || before));
+            }
+        }
+        order
+    }
+
+    /// What the method comes to, in order. `walked`: what is known of other methods, and nothing of those that are being walked.
+    fn order(&self, f: FuncId, walked: &mut BTreeMap<FuncId, Vec<Come>>) -> Vec<Come> {
+        if let Some(known) = walked.get(&f) {
+            return known.clone();
+        }
+        walked.insert(f, Vec::new());
+        let own = self.group.iter().enumerate().filter(|(_, a)| a.function == f);
+        let mut steps: Vec<(Span, Vec<Come>)> =
+            own.map(|(n, a)| (a.finding.primary.place.span, vec![(n, false)])).collect();
+        let calls = self.calls.by.get(&f).into_iter().flatten();
+        steps.extend(calls.map(|&(at, callee)| (at, self.order(callee, walked))));
+        steps.sort_by_key(|(at, _)| at.start);
+        let mut order: Vec<Come> = Vec::new();
+        let mut passed: BTreeSet<Conditions> = BTreeSet::new();
+        for (at, come) in steps.into_iter().filter(|(_, come)| !come.is_empty()) {
+            let here: Conditions = conditions(self.file.ir, at).into_iter().collect();
+            let after = passed.iter().any(|before| before.is_subset(&here));
+            for (n, late) in come {
+                if order.iter().all(|&(m, _)| m != n) {
+                    order.push((n, late || after));
+                }
+            }
+            pass(&mut passed, here);
+        }
+        walked.insert(f, order.clone());
+        order
+    }
+
+    /// `if self.steps is None: raise …`: the only method that sets it to something, besides the constructor.
+    fn maker(&self, f: FuncId) -> Option<FuncId> {
+        let ir = self.file.ir;
+        let wanted = ir.block(ir.function(f).body).iter().find_map(|&s| {
+            let Stmt::If { test, then, .. } = *ir.stmt(s) else { return None };
+            let Expr::Compare { op: CmpOp::Is, left, right } = ir.expr(test) else { return None };
+            let raises = matches!(ir.stmt(*ir.block(then).last()?), Stmt::Raise { .. });
+            (raises && ir.expr(right) == Expr::None).then(|| self.file.own_attribute(left))?
+        })?;
+        let sets = |g: &FuncId| {
+            ir.stmts[ir.stmts_of(ir.function(*g))].iter().any(|s| match *s {
+                Stmt::Assign { targets, value } => {
+                    ir.expr(value) != Expr::None
+                        && ir.list(targets).iter().any(|&t| self.file.own_attribute(t) == Some(wanted))
+                }
+                _ => false,
+            })
+        };
+        let methods = ir.class(self.class).methods.iter().map(|&(_, g)| g);
+        let is_method = |g: &FuncId| ir.function(*g).kind == FuncKind::Function && *g != f;
+        let mut makers = methods.filter(is_method).filter(sets);
+        match (makers.next(), makers.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+}
+
+/// Adds the conditions of a place that is gone past. Of two branches one is always taken: together they hang on what both hang on.
+fn pass(passed: &mut BTreeSet<Conditions>, here: Conditions) {
+    let mut open = vec![here];
+    while let Some(next) = open.pop() {
+        if passed.contains(&next) {
+            continue;
+        }
+        for &(test, outcome) in &next {
+            let mut other = next.clone();
+            other.remove(&(test, outcome));
+            let both = other.clone();
+            other.insert((test, !outcome));
+            if passed.contains(&other) {
+                open.push(both);
+            }
+        }
+        passed.insert(next);
+    }
+}

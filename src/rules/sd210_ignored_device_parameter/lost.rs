@@ -1,0 +1,241 @@
+//! SD210 ignored-device-parameter: a device that a function is given, and that gets lost in between.
+
+use crate::finding::Finding;
+use crate::flow::conditions;
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, IfElse, Param, Stmt, UnaryOp, Var};
+use crate::link::Resolved;
+use crate::rules::shared::file::File;
+use crate::span::Span;
+use crate::world::World;
+
+/// What a device can be given to, and is about the current GPU otherwise.
+const OF_ONE_DEVICE: &[&str] = &[
+    "torch.cuda.synchronize",
+    "torch.cuda.memory_allocated",
+    "torch.cuda.max_memory_allocated",
+    "torch.cuda.memory_reserved",
+    "torch.cuda.max_memory_reserved",
+    "torch.cuda.reset_peak_memory_stats",
+    "torch.cuda.mem_get_info",
+    "torch.cuda.get_device_name",
+    "torch.cuda.get_device_properties",
+    "torch.cuda.get_device_capability",
+];
+
+/// A function and one of its parameters.
+struct Look<'a> {
+    file: &'a File<'a>,
+    function: &'a Function,
+    own: Var,
+}
+
+/// The device that the caller gives is lost on some machine, or some way.
+pub(super) fn lost(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
+    let look = Look { file, function, own: Var::Local(param.slot) };
+    look.without_cuda().or_else(|| look.not_the_current_one()).or_else(|| look.before_it_is_chosen(param))
+}
+
+impl Look<'_> {
+    fn is_own(&self, e: ExprId) -> bool {
+        self.file.ir.expr(e) == Expr::Var(self.own)
+    }
+
+    fn mentions(&self, at: Span) -> bool {
+        self.uses().any(|x| at.contains(x))
+    }
+
+    fn uses(&self) -> impl Iterator<Item = Span> {
+        let own = Expr::Var(self.own);
+        self.file.inside(self.function).filter(move |&(_, e, _)| e == own).map(|(.., at)| at)
+    }
+
+    /// The statements of the function.
+    fn statements(&self) -> impl Iterator<Item = (&Stmt, Span)> {
+        let ir = self.file.ir;
+        let range = ir.stmts_of(self.function);
+        ir.stmts[range.clone()].iter().zip(ir.stmt_spans[range].iter().copied())
+    }
+
+    /// Is the place in a branch that a test of the parameter has chosen?
+    fn is_asked_around(&self, at: Span) -> bool {
+        let ir = self.file.ir;
+        let statements = self.statements().filter_map(|(s, span)| match *s {
+            Stmt::If { test, .. } => Some((test, span)),
+            _ => None,
+        });
+        let expressions = self.file.inside(self.function).filter_map(|(_, e, span)| match e {
+            Expr::IfElse(id) => Some((ir.if_else(id).test, span)),
+            _ => None,
+        });
+        statements.chain(expressions).any(|(test, span)| span.contains(at) && self.mentions(ir.span(test)))
+    }
+
+    fn asks_for_cuda(&self, e: ExprId) -> bool {
+        let Expr::Call(call) = self.file.ir.expr(e) else { return false };
+        matches!(self.file.cx.program.resolve_expr(self.file.module, self.file.ir.call(call).func),
+            Some(Resolved::External(path)) if path.as_str() == "torch.cuda.is_available")
+    }
+
+    /// `device or "cuda" if torch.cuda.is_available() else "cpu"`: the `or` is only in the first branch.
+    fn without_cuda(&self) -> Option<Finding> {
+        let ir = self.file.ir;
+        let at = self.file.inside(self.function).find_map(|(_, e, at)| {
+            let Expr::IfElse(id) = e else { return None };
+            let IfElse { test, then, orelse } = ir.if_else(id);
+            let Expr::Or(list) = ir.expr(then) else { return None };
+            let first = *ir.list(list).first()?;
+            let lost = self.is_own(first)
+                && self.asks_for_cuda(test)
+                && self.file.chooses_device(orelse)
+                && !self.mentions(ir.span(orelse));
+            lost.then_some(at)
+        })?;
+        // Where it has been found to be none, nothing is lost.
+        if self.is_asked_around(at) {
+            return None;
+        }
+        let name = self.name();
+        let message =
+            format!("without CUDA `{name}` is lost: the `else` is that of `{name} or …` as a whole");
+        let mut finding =
+            self.file.parameter_finding(at, message, "whatever the caller wants", self.function.name_span);
+        finding.world = World::NoCuda;
+        finding.help = Some(format!("put the choice in brackets: `{name} or (… if … else …)`"));
+        Some(finding)
+    }
+
+    /// `if "cuda" in device: torch.cuda.synchronize()`, in a function that does nothing else with it.
+    fn not_the_current_one(&self) -> Option<Finding> {
+        let ir = self.file.ir;
+        let mut uses = self.uses().peekable();
+        uses.peek()?;
+        let tests: Vec<Span> = self
+            .statements()
+            .filter_map(|(s, _)| match *s {
+                Stmt::If { test, .. } => Some(ir.span(test)),
+                _ => None,
+            })
+            .collect();
+        let asked = |at: Span| tests.iter().any(|t| t.contains(at));
+        let told = |at: Span| {
+            self.file.inside(self.function).any(|(_, e, s)| matches!(e, Expr::Format(_)) && s.contains(at))
+        };
+        // Most functions ask nothing of it.
+        if !self.uses().any(asked) || !uses.all(|at| asked(at) || told(at)) {
+            return None;
+        }
+        let (at, path) = self.file.inside(self.function).find_map(|(_, e, at)| {
+            let Expr::Call(call) = e else { return None };
+            let call = ir.call(call);
+            match self.file.cx.program.resolve_expr(self.file.module, call.func) {
+                Some(Resolved::External(path))
+                    if call.args.is_empty()
+                        && OF_ONE_DEVICE.contains(&path.as_str())
+                        && !self.is_the_current_one(at) =>
+                {
+                    Some((at, path))
+                }
+                _ => None,
+            }
+        })?;
+        let message =
+            format!("`{}` is given `{}`, and this is about the current GPU", self.function.name, self.name());
+        let mut finding = self.file.parameter_finding(
+            at,
+            message,
+            "not the one that the caller means",
+            self.function.name_span,
+        );
+        finding.help = Some(format!("pass it on: `{path}({})`", self.name()));
+        Some(finding)
+    }
+
+    /// Is it reached only with a device that means the current GPU: after `if device != "cuda": return`?
+    fn is_the_current_one(&self, at: Span) -> bool {
+        conditions(self.file.ir, at).into_iter().any(|(test, truth)| self.means_the_current_one(test, truth))
+    }
+
+    fn means_the_current_one(&self, test: ExprId, truth: bool) -> bool {
+        let ir = self.file.ir;
+        let indexless = |e: ExprId| matches!(ir.expr(e), Expr::Str(text) if !text.as_str().contains(':'));
+        match ir.expr(test) {
+            Expr::Compare { op: CmpOp::Eq, left, right } => truth && self.is_own(left) && indexless(right),
+            Expr::Compare { op: CmpOp::NotEq, left, right } => {
+                !truth && self.is_own(left) && indexless(right)
+            }
+            Expr::And(list) if truth => ir.list(list).iter().any(|&e| self.means_the_current_one(e, true)),
+            Expr::Or(list) if !truth => ir.list(list).iter().any(|&e| self.means_the_current_one(e, false)),
+            _ => false,
+        }
+    }
+
+    /// `self.device = device or choose()`, and after that `module.to(device)`, which moves nothing for `None`.
+    fn before_it_is_chosen(&self, param: &Param) -> Option<Finding> {
+        let ir = self.file.ir;
+        if !param.default.is_some_and(|d| ir.expr(d) == Expr::None) {
+            return None;
+        }
+        let body = ir.block(self.function.body);
+        let (chosen, name) = body.iter().find_map(|&s| {
+            let (target, value) = match *ir.stmt(s) {
+                Stmt::Assign { targets, value } => match ir.list(targets) {
+                    &[target] => (target, value),
+                    _ => return None,
+                },
+                Stmt::AnnAssign { target, value: Some(value), .. } => (target, value),
+                _ => return None,
+            };
+            let Expr::Attr { base, name } = ir.expr(target) else { return None };
+            let own = matches!(ir.expr(base), Expr::Var(Var::Local(_)));
+            (own && self.falls_back(value)).then_some((ir.stmt_span(s), name))
+        })?;
+        let bound = self.statements().any(|(s, _)| {
+            let at = |targets| ir.list(targets).iter().any(|&t| self.is_own(t));
+            matches!(*s, Stmt::Assign { targets, .. } if at(targets))
+        });
+        let at = self.file.inside(self.function).find_map(|(_, e, at)| {
+            let Expr::Call(call) = e else { return None };
+            (at.start >= chosen.end && self.moves(ir.call(call)) && !self.is_asked_around(at)).then_some(at)
+        })?;
+        if bound {
+            return None;
+        }
+        let message = format!(
+            "this goes to `{}`, which may be `None`, and not to the device that has been chosen for it",
+            self.name()
+        );
+        let mut finding =
+            self.file.parameter_finding(at, message, "stays where it is for `None`", self.function.name_span);
+        finding.help = Some(format!("move it to what was chosen: `.to(self.{name})`"));
+        Some(finding.related(crate::span::Place { file: self.file.cx.file, span: chosen }, "chosen here"))
+    }
+
+    /// `device or other`, `device if device is not None else other`
+    fn falls_back(&self, value: ExprId) -> bool {
+        let ir = self.file.ir;
+        let none = |test: ExprId| match ir.expr(test) {
+            Expr::Compare { left, right, .. } => self.is_own(left) && ir.expr(right) == Expr::None,
+            Expr::Unary { op: UnaryOp::Not, operand } => self.is_own(operand),
+            _ => self.is_own(test),
+        };
+        match ir.expr(value) {
+            Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.is_own(x)),
+            Expr::IfElse(id) => {
+                let IfElse { test, then, orelse } = ir.if_else(id);
+                none(test) && (self.is_own(then) != self.is_own(orelse))
+            }
+            _ => false,
+        }
+    }
+
+    /// `x.to(device)`
+    fn moves(&self, call: Call<'_>) -> bool {
+        let to = matches!(self.file.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
+        to && matches!(call.args, [a] if a.kind == ArgKind::Positional && self.is_own(a.value))
+    }
+
+    fn name(&self) -> &'static str {
+        let Var::Local(slot) = self.own else { return "device" };
+        self.function.slots.get(usize::from(slot)).map_or("device", |name| name.as_str())
+    }
+}

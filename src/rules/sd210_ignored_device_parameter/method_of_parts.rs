@@ -1,0 +1,53 @@
+//! SD210 ignored-device-parameter: a method is given a device and calls the same method of its object's parts without it.
+
+use crate::finding::Finding;
+use crate::ir::{ClassId, Expr, ExprId, FuncKind, Function, Module};
+use crate::link::{ClassKey, Resolved};
+use crate::rules::shared::file::{File, given_to_own, is_self};
+use crate::sym::Sym;
+
+/// What a device is called that is given by itself or by its index.
+const NAMES: &[&str] = &["device", "torch_device", "device_id", "gpu_id", "gpu"];
+
+/// `def offload(self, gpu_id=0): self.encoder.offload()`, where the part's method takes it as well.
+pub(super) fn without_it(file: &File<'_>, function: &Function) -> Option<Finding> {
+    let class = function.class?;
+    let given = function.params.iter().find(|p| NAMES.contains(&p.name.as_str()))?;
+    if file.mentions(function, given.slot) {
+        return None;
+    }
+    let key = ClassKey { module: file.module, class };
+    let at = file.inside(function).find_map(|(_, e, at)| {
+        let Expr::Call(id) = e else { return None };
+        let call = file.ir.call(id);
+        let Expr::Attr { base, name } = file.ir.expr(call.func) else { return None };
+        let Expr::Attr { base: of, name: part } = file.ir.expr(base) else { return None };
+        let same = name == function.name && call.args.is_empty() && is_self(file.ir, of);
+        (same && takes_it(file, key, part, name, given.name)).then_some(at)
+    })?;
+    let (name, what) = (function.name, given.name);
+    let message = format!("`{name}` is given `{what}` and calls the same of its parts without it");
+    let found = file.parameter_finding(at, message, "not where the caller wants it", function.name_span);
+    Some(found.help(format!("pass it on: `{what}={what}`")))
+}
+
+/// Has the part been made by one of the object's methods, of a class of which that method takes a parameter of this name?
+fn takes_it(file: &File<'_>, key: ClassKey, part: Sym, method: Sym, wanted: Sym) -> bool {
+    let program = file.cx.program;
+    made_as(file.ir, key.class, part).into_iter().any(|made| {
+        let Some(Resolved::Class(class)) = program.resolve_expr(file.module, made) else { return false };
+        program.find_method(class, method).is_some_and(|(m, f)| {
+            let callee = program.get(m).ir.function(f);
+            callee.kind == FuncKind::Function && callee.params.iter().any(|p| p.name == wanted)
+        })
+    })
+}
+
+/// The callees of `self.part = Encoder(…)` in the methods of a class.
+fn made_as(ir: &Module, class: ClassId, part: Sym) -> Vec<ExprId> {
+    let methods = ir.class(class).methods.iter().map(|&(_, f)| ir.function(f));
+    let given = methods.flat_map(|method| given_to_own(ir, method, part));
+    given
+        .filter_map(|e| if let Expr::Call(id) = ir.expr(e) { Some(ir.call(id).func) } else { None })
+        .collect()
+}

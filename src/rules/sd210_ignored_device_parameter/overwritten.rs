@@ -1,0 +1,48 @@
+//! SD210 ignored-device-parameter: a device that a function is given, and overwrites.
+
+use crate::finding::Finding;
+use crate::ir::{Expr, ExprId, Function, IfElse, Param, Stmt, StmtId, Var};
+use crate::link::Resolved;
+use crate::rules::shared::file::File;
+
+impl File<'_> {
+    /// `device = torch.device("cuda" if … else "cpu")` before anybody has looked at the parameter.
+    pub(super) fn overwritten(&self, function: &Function, param: &Param) -> Option<Finding> {
+        let own = Var::Local(param.slot);
+        let sets = |&s: &StmtId| match *self.ir.stmt(s) {
+            Stmt::Assign { targets, value } if matches!(*self.ir.list(targets), [t] if self.ir.expr(t) == Expr::Var(own)) => {
+                Some((s, value))
+            }
+            _ => None,
+        };
+        let (stmt, value) = self.ir.block(function.body).iter().find_map(sets)?;
+        let at = self.ir.stmt_span(stmt);
+        let looked_at = self.inside(function).any(|(_, e, x)| match e {
+            Expr::Var(v) if v == own => x.start < at.start || self.ir.span(value).contains(x),
+            Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "locals"),
+            _ => false,
+        });
+        if looked_at || !self.chooses_device(value) || self.is_from_base(function) {
+            return None;
+        }
+        let message = format!(
+            "`{}` is given `{}` and overwrites it without having looked at it",
+            function.name, param.name
+        );
+        Some(self.parameter_finding(at, message, "whatever the caller wants", function.name_span))
+    }
+
+    /// `"cuda"`, `torch.device(…)`, or one of two such.
+    pub(super) fn chooses_device(&self, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = self.ir.if_else(id);
+                self.chooses_device(then) && self.chooses_device(orelse)
+            }
+            Expr::Call(c) => matches!(self.cx.program.resolve_expr(self.module, self.ir.call(c).func),
+                Some(Resolved::External(p)) if p.as_str() == "torch.device"),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! SD301 unregistered-tensor: a plain tensor attribute that a module does not move.
+
+use crate::finding::{Code, Finding};
+use crate::flow::event::{DeviceName, Event, Meeting};
+use crate::flow::value::Reason;
+use crate::remedy::Remedy;
+use crate::rules::check::{Check, Context};
+use crate::rules::shared::assumptions::of_meeting;
+use crate::rules::shared::callers::as_tests_like;
+use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::functions::function_of;
+use crate::rules::shared::meetings::{made, mismatch};
+
+pub(super) const CODE: Code = Code(301);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
+        let (meeting, what, stray, other) = mismatch(event)?;
+        if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data)
+        {
+            return None;
+        }
+        let given = matches!(other.device, DeviceName::Varies(_)) && event.callers_decide;
+        if given || as_tests_like(event, other, cx) {
+            return None;
+        }
+        let step = stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
+        let place = step.place;
+        let fits = match step.reason {
+            // Put where its module was then, and left there: nobody has to make it elsewhere.
+            Reason::Stored => {
+                let before = stray.chain.iter().skip_while(|s| s.reason != Reason::Stored).nth(1);
+                let explicit = before
+                    .is_none_or(|s| !matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed));
+                explicit && matches!(other.device, DeviceName::Known(_))
+            }
+            _ => function_of(place, cx) != function_of(event.place, cx),
+        };
+        if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {
+            return None;
+        }
+        let message = format!(
+            "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
+            other.device.in_words()
+        );
+        let f = finding(CODE, event, message, place, "kept as a plain attribute");
+        let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+        if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
+            f = f.related(made, "made here, on the CPU");
+        }
+        let help = "register it with `register_buffer`";
+        let remedy = (step.reason == Reason::Kept).then_some(Remedy::Register(place));
+        Some(with_stack(f, event).assume(of_meeting(event, cx)).help(help).remedy(remedy))
+    }
+}

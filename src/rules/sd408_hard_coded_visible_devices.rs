@@ -1,0 +1,26 @@
+//! SD408 hard-coded-visible-devices: the GPUs that a program sees, written down in it.
+
+use crate::finding::{Code, Finding};
+use crate::flow::event::{Event, Kind};
+use crate::rules::check::{Check, Context};
+use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::test_code::in_tests;
+use crate::world::World;
+
+pub(super) const CODE: Code = Code(408);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
+        let Kind::FixedVisible { text, needed, none_left } = &event.kind else { return None };
+        if event.is_guess() || in_tests(event.place, cx) {
+            return None;
+        }
+        let then = if *none_left { "no GPU is visible" } else { "some of them are missing" };
+        let message =
+            format!("`CUDA_VISIBLE_DEVICES` is fixed to `{text}`: with fewer than {needed} GPUs {then}");
+        let mut f = finding(CODE, event, message, event.place, "the user's choice, made here");
+        f.world = World::FewerGpus(*needed);
+        Some(with_stack(f, event).help("leave it to the environment, or take it from an argument"))
+    }
+}

@@ -1,0 +1,29 @@
+//! SD501 missing-oom-handling: a large allocation of which nobody catches the failure.
+
+use crate::finding::{Code, Finding};
+use crate::flow::event::{Event, Kind};
+use crate::rules::check::{Check, Context};
+use crate::rules::shared::events::{finding, with_stack};
+use crate::world::{World, gibibytes};
+
+pub(super) const CODE: Code = Code(501);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
+        let Kind::Allocation { bytes, handled: false } = &event.kind else { return None };
+        if *bytes < cx.limits.oom_threshold || event.is_guess() {
+            return None;
+        }
+        let message = format!(
+            "this tensor takes {} on the accelerator, and nothing handles running out of memory",
+            gibibytes(*bytes)
+        );
+        let mut f = finding(CODE, event, message, event.place, "raises where less is free");
+        f.world = World::FreeBelow(*bytes);
+        Some(
+            with_stack(f, event)
+                .help("catch `torch.OutOfMemoryError` around it and fall back to something smaller"),
+        )
+    }
+}

@@ -1,0 +1,25 @@
+//! SD507 impossible-allocation: an allocation larger than any accelerator's memory.
+
+use crate::finding::{Code, Finding};
+use crate::flow::event::{Event, Kind};
+use crate::rules::check::{Check, Context};
+use crate::rules::shared::events::{finding, with_stack};
+use crate::world::{World, gibibytes};
+
+pub(super) const CODE: Code = Code(507);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
+        let Kind::Allocation { bytes, .. } = &event.kind else { return None };
+        if *bytes <= cx.limits.max_accelerator_memory {
+            return None;
+        }
+        let most = gibibytes(cx.limits.max_accelerator_memory);
+        let message =
+            format!("this tensor takes {}, and no accelerator has more than {most}", gibibytes(*bytes));
+        let mut f = finding(CODE, event, message, event.place, "cannot be allocated anywhere");
+        f.world = World::FreeBelow(*bytes);
+        Some(with_stack(f, event).help("check the sizes, or keep it in host memory and move parts of it"))
+    }
+}

@@ -1,0 +1,85 @@
+//! SD604 redundant-transfer: a move to where the tensor is, or there and back.
+
+use crate::finding::{Code, Finding};
+use crate::flow::event::{Event, Kind};
+use crate::ir::{Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
+use crate::rules::check::{Check, Context};
+use crate::rules::shared::events::with_stack;
+use crate::rules::shared::transfers::transfer;
+use crate::span::Span;
+
+pub(super) const CODE: Code = Code(604);
+pub(super) struct Rule;
+
+impl Check for Rule {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
+        already_there(event, cx).or_else(|| there_and_back(event, cx))
+    }
+}
+
+/// SD604 redundant-transfer
+fn already_there(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::AlreadyThere = &event.kind else { return None };
+    if event.symbolic && event.speculative || moves_for_anyone(event, cx) {
+        return None;
+    }
+    let f = transfer(CODE, event, "this moves a tensor to the device that it is on", "nothing to move");
+    Some(with_stack(f, event).help("leave the move out"))
+}
+
+/// SD604 redundant-transfer, by two moves
+fn there_and_back(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::ThereAndBack { back } = &event.kind else { return None };
+    if event.symbolic && event.speculative {
+        return None;
+    }
+    let message = "this moves a tensor to a device from which it comes back unused";
+    let f = transfer(CODE, event, message, "moved here").related(*back, "and back here");
+    Some(with_stack(f, event).help("leave both moves out"))
+}
+
+/// Is it in a function of another file, or something that a method there is given? That moves for whoever may call it, but a
+/// method knows what its object has and what it has made itself.
+fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
+    let place = event.place;
+    let Some(module) = cx.program.module_of(place.file).filter(|_| place.file != cx.file) else {
+        return false;
+    };
+    let ir = &cx.program.get(module).ir;
+    let around = ir.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
+    around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none() || is_given(ir, f, place.span))
+}
+
+/// Is what is moved here something that the method was given, or was taken out of that?
+fn is_given(ir: &Module, method: &Function, moved: Span) -> bool {
+    let parameter = |slot: Slot| method.params.iter().skip(1).any(|p| p.slot == slot);
+    let at = ir.expr_spans.iter().rposition(|&at| at == moved);
+    let Some(slot) = at.and_then(|n| root(ir, ir.exprs[n])) else { return false };
+    parameter(slot)
+        || ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, at)| {
+            let Stmt::Assign { targets, value } = s else { return false };
+            method.span.contains(*at)
+                && ir.list(*targets).iter().any(|&t| parts(ir, t).contains(&Some(slot)))
+                && parts(ir, *value).into_iter().flatten().any(parameter)
+        })
+}
+
+/// The variables that an expression begins with; of a tuple, each one's.
+fn parts(ir: &Module, e: ExprId) -> Vec<Option<Slot>> {
+    match ir.expr(e) {
+        Expr::Tuple(list) => ir.list(list).iter().map(|&x| root(ir, ir.expr(x))).collect(),
+        e => vec![root(ir, e)],
+    }
+}
+
+/// The local variable that an expression begins with: `batch` of `batch["x"].float()`.
+fn root(ir: &Module, mut e: Expr) -> Option<Slot> {
+    loop {
+        e = match e {
+            Expr::Attr { base, .. } | Expr::Index { base, .. } => ir.expr(base),
+            Expr::Call(call) => ir.expr(ir.call(call).func),
+            Expr::Var(Var::Local(slot)) => return Some(slot),
+            _ => return None,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What several rules have in common, by topic.
+
+pub mod accelerators;
+pub mod assumptions;
+pub mod callers;
+pub mod device_words;
+pub mod events;
+pub mod file;
+pub mod functions;
+pub mod meetings;
+pub mod naming;
+pub mod offloading;
+pub mod one_device;
+pub mod own_methods;
+pub mod test_code;
+pub mod transfers;

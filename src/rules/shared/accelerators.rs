@@ -1,0 +1,74 @@
+//! Code that is there for one accelerator, and where a device is written.
+
+use crate::flow::event::Event;
+use crate::rules::check::Context;
+use crate::rules::shared::test_code::helps_tests;
+use crate::span::Place;
+use crate::torch;
+
+/// The place to report: where the device was written, if that is known; else where it is used.
+pub fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place>) {
+    match origin {
+        Some(o) => (o, Some(event.place)),
+        None => (event.place, None),
+    }
+}
+
+/// Does the file's, its folder's, the class's or the function's name say that it is the one for this back end
+/// (`mps_accelerator.py`, `class NpuBackend`)? Then who uses it has chosen.
+pub fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
+    let named = |name: &str| name.to_ascii_lowercase().contains(backend);
+    let file = cx.sources.get(place.file);
+    let folder = file.path.parent().and_then(|p| p.file_name());
+    if file.path.file_stem().is_some_and(|s| named(&s.to_string_lossy()))
+        || folder.is_some_and(|name| name.eq_ignore_ascii_case(backend))
+    {
+        return true;
+    }
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let ir = &cx.program.get(module).ir;
+    ir.functions_around(place.span).any(|f| named(ir.function(f).name.as_str()))
+}
+
+/// Words for accelerators in the names of files and classes.
+const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa", "sdaa"];
+
+/// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
+/// its file refuses to go on without one elsewhere.
+pub fn chosen(event: &Event, cx: &Context<'_>) -> bool {
+    (cx.cuda_only || event.cuda_only) && !several_gpus(event)
+        || event.symbolic
+            && (cx.refuses
+                || helps_tests(event.place, cx)
+                || for_accelerators(event.place, cx)
+                || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
+}
+
+/// Does it go wrong on another GPU than the current one, and not where there is none?
+fn several_gpus(event: &Event) -> bool {
+    event.in_module && event.bite.world.has_cuda()
+}
+
+/// Is the place in a class whose base only makes sense with accelerators?
+fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let linked = cx.program.get(module);
+    linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
+        class.span.contains(place.span)
+            && info
+                .externals
+                .iter()
+                .any(|&p| torch::base_class(p).is_some_and(|b| b.accelerators) || torch::cuda_only_import(p))
+    })
+}
+
+/// Is the device of all that goes wrong for this reason written down, here or elsewhere? Then choices there mend it. What moves to CUDA
+/// whatever is chosen, as `.cuda()` does, would be left.
+pub fn decides_all(event: &Event, place: Place, cx: &Context<'_>) -> bool {
+    let is_text = |&at: &Place| cx.sources.text(at).starts_with(['"', '\'']);
+    event.also.iter().all(|later| {
+        later.place == place
+            || later.through.contains(&place)
+            || std::iter::once(&later.place).chain(&later.through).any(is_text)
+    })
+}

@@ -1,0 +1,56 @@
+//! What findings about events take for granted.
+
+use crate::assumption::{Assumption, ByDefault, Parameter, Spot, Way};
+use crate::finding::Finding;
+use crate::flow::event::{DeviceName, Event, Operand};
+use crate::flow::value::Reason;
+use crate::ir::FuncId;
+use crate::rules::check::Context;
+use crate::rules::shared::meetings::mismatch;
+use crate::world::World;
+
+/// A finding that only bites without CUDA takes for granted that machines without it come there: what comes before, or who calls, may
+/// have made sure that CUDA is there.
+pub fn assume_no_cuda(f: Finding, event: &Event, cx: &Context<'_>) -> Finding {
+    if f.world != World::NoCuda {
+        return f;
+    }
+    let outermost = event.stack.first().copied().unwrap_or(event.place);
+    let entry = event.entry.unwrap_or(FuncId(0));
+    let spot = Spot { file: cx.file, entry, at: outermost.span.start };
+    let places = event.stack.iter().copied().chain([event.place]).collect();
+    f.assume([Assumption::CudaMissing(Way { spot, places })])
+}
+
+/// That who calls gives something on some device for the parameter that the event is about.
+pub fn parameter_varies(event: &Event, cx: &Context<'_>) -> Option<Assumption> {
+    let (func, index) = event.parameter?;
+    Some(Assumption::ParameterVaries(Parameter { file: cx.file, func, index, followed: event.followed }))
+}
+
+/// What two tensors that meet take for granted: of the parameter that one of them is, of the default device by which one was made, and
+/// of who moves the module that one belongs to.
+pub fn of_meeting(event: &Event, cx: &Context<'_>) -> Vec<Assumption> {
+    let Some((_, _, stray, other)) = mismatch(event) else { return Vec::new() };
+    let any = |is_so: &dyn Fn(&DeviceName) -> bool| [stray, other].iter().any(|side| is_so(&side.device));
+    let varies = any(&|device| matches!(device, DeviceName::Varies(_)));
+    let on_module = any(&|device| *device == DeviceName::WithModule);
+    let moved = event.entry.filter(|_| event.symbolic && on_module);
+    let spot = |entry| Spot { file: cx.file, entry, at: event.place.span.start };
+    let parameter = varies.then(|| parameter_varies(event, cx)).flatten();
+    let default = made_by_default(event, stray, other).map(Assumption::DefaultDevice);
+    let moved = moved.map(|entry| Assumption::ModuleMoved(spot(entry)));
+    parameter.into_iter().chain(default).chain(moved).collect()
+}
+
+/// What must be set so that neither side is on the CPU by default. One of them elsewhere is enough for them to be in one place.
+fn made_by_default(event: &Event, stray: &Operand, other: &Operand) -> Option<ByDefault> {
+    let by_default = |side: &Operand| match side.chain.last()?.reason {
+        Reason::Default | Reason::Module => Some(ByDefault::Device),
+        Reason::Typed => Some(ByDefault::Type),
+        _ => None,
+    };
+    let sides = [by_default(stray), by_default(other)];
+    let easiest = sides.into_iter().flatten().min_by_key(|&by| by == ByDefault::Type);
+    easiest.filter(|_| event.symbolic)
+}

@@ -1,0 +1,6 @@
+//! Names that say that something is a device.
+
+/// `device`, `dev`, `main_device`: is it a name for a device?
+pub fn is_device_name(name: &str) -> bool {
+    name == "device" || name.ends_with("_device") || name == "dev"
+}

@@ -1,0 +1,63 @@
+//! Two tensors that meet: what is said of both sides, and where they come from.
+
+use crate::finding::{Code, Finding, Label};
+use crate::flow::event::{Event, Kind, Meeting, Operand};
+use crate::flow::value::Reason;
+use crate::rules::check::Context;
+use crate::rules::shared::assumptions::of_meeting;
+use crate::rules::shared::events::{finding, reason, with_stack};
+use crate::span::Place;
+
+pub fn mismatch(event: &Event) -> Option<(Meeting, &str, &Operand, &Operand)> {
+    match &event.kind {
+        Kind::Mismatch { meeting, what, stray, other } => Some((*meeting, what, stray, other)),
+        _ => None,
+    }
+}
+
+/// A finding on the meeting itself, with both sides and where they come from.
+pub fn meeting_finding(code: Code, event: &Event, message: String, cx: &Context<'_>) -> Option<Finding> {
+    let (_, _, stray, other) = mismatch(event)?;
+    let f = finding(code, event, message, event.place, "they meet here");
+    let mut f = sides(f, stray, other);
+    f.stray_from = made(stray).map(|(place, _)| place);
+    // Where a device is only written, nothing is wrong.
+    f.suspects.extend(stray.chain.iter().filter(|s| s.reason != Reason::Literal).map(|s| s.place));
+    Some(with_stack(f, event).assume(of_meeting(event, cx)))
+}
+
+fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
+    for side in [stray, other] {
+        if side.place != f.primary.place && !f.places().any(|p| p == side.place) {
+            f.related.push(Label::new(side.place, format!("on {}", side.device.in_words())));
+        }
+    }
+    let f = origins(f, stray);
+    origins(f, other)
+}
+
+/// The reasons of one side as labels: why it is there now, and where that began.
+pub fn origins(mut f: Finding, side: &Operand) -> Finding {
+    let mut steps: Vec<_> =
+        side.chain.iter().filter(|s| s.reason != Reason::Given && s.reason != Reason::None).collect();
+    steps.truncate(3);
+    for step in steps {
+        if !f.places().any(|p| p == step.place) {
+            let text = format!("{} ({})", reason(step), side.device.in_words());
+            f = f.related(step.place, text);
+        }
+    }
+    f
+}
+
+/// Where a side was made, and how.
+pub fn made(side: &Operand) -> Option<(Place, Reason)> {
+    side.chain
+        .last()
+        .filter(|s| matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed))
+        .map(|s| (s.place, s.reason))
+}
+
+pub fn meets(what: &str, stray: &Operand, other: &Operand) -> String {
+    format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words())
+}

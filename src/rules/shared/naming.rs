@@ -1,0 +1,274 @@
+//! What help calls things by: names that exist where somebody would write them.
+
+use crate::flow::event::{DeviceName, Gives, Operand};
+use crate::flow::is_module_class;
+use crate::flow::value::Reason;
+use crate::ir::{ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Function, Module, Slot, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::rules::check::Context;
+use crate::span::{Place, Span};
+
+/// Longer texts are not repeated in a help.
+const MAX_TEXT: usize = 60;
+/// Nor are longer lines.
+const MAX_LINE: usize = 110;
+
+/// A place at which somebody would write something.
+pub struct Spot<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+    at: Place,
+}
+
+impl<'a> Spot<'a> {
+    /// Nothing for a file that is not part of the program.
+    pub fn new(cx: &'a Context<'a>, at: Place) -> Option<Self> {
+        let module = cx.program.module_of(at.file)?;
+        Some(Self { cx, module, ir: &cx.program.get(module).ir, at })
+    }
+
+    /// The device of one side, as it can be written here: `hidden.device`, `args.device`, `next(self.parameters()).device`.
+    pub fn device(&self, side: &Operand) -> Option<String> {
+        let expression = || self.name(side.place);
+        match side.gives {
+            Gives::Tensor => expression().map(|name| format!("{name}.device")),
+            Gives::Module => expression().map(|name| device_of_module(&name)),
+            Gives::Tensors | Gives::Other => None,
+        }
+        .or_else(|| self.outside(side))
+        .or_else(|| self.own_module(side))
+    }
+
+    /// The path of PyTorch's function that is called here.
+    pub fn function(&self) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        match self.cx.program.resolve_expr(self.module, self.ir.call(id).func) {
+            Some(Resolved::External(path)) => {
+                Some(path.as_str().to_owned()).filter(|path| path.starts_with("torch."))
+            }
+            _ => None,
+        }
+    }
+
+    /// The call whose result the method here is called on, and the path of its function.
+    pub fn made_of(&self) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(id).func) else { return None };
+        Self { at: Place { span: self.ir.span(base), ..self.at }, ..*self }.function()
+    }
+
+    /// The expression at a place of the same file, if it is a name or a chain of attributes that means the same here.
+    pub fn name(&self, of: Place) -> Option<String> {
+        if of.file != self.at.file {
+            return None;
+        }
+        let chain = |n: &usize| {
+            self.ir.expr_spans[*n] == of.span && matches!(self.ir.exprs[*n], Expr::Var(_) | Expr::Attr { .. })
+        };
+        let n = (0..self.ir.exprs.len()).find(chain)?;
+        let e = ExprId(u32::try_from(n).ok()?);
+        self.means_the_same(e).then(|| self.cx.sources.text(of).to_owned()).filter(|text| is_short(text))
+    }
+
+    fn means_the_same(&self, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Attr { base, .. } => self.means_the_same(base),
+            Expr::Var(Var::Local(slot)) => self.has(self.ir.function_around(e), slot, self.ir.span(e)),
+            Expr::Var(Var::Global(slot)) => self.has(FuncId(0), slot, self.ir.span(e)),
+            _ => false,
+        }
+    }
+
+    /// Has the function's variable been bound here, and to what it is at that use?
+    fn has(&self, func: FuncId, slot: Slot, used: Span) -> bool {
+        let function = self.ir.function(func);
+        let inside = func == FuncId(0) || function.span.contains(self.at.span);
+        let own = func == FuncId(0) || function.kind == FuncKind::Function;
+        if !inside || !own {
+            return false;
+        }
+        let bound: Vec<Span> = self.bindings(function, slot);
+        // A file's functions run after its body.
+        let later = func == FuncId(0) && self.ir.function_at(self.at.span).is_some();
+        let here = self.at.span;
+        let given = function.params.iter().any(|p| p.slot == slot);
+        let before = |at: &&Span| at.end <= here.start && self.leads_here(**at);
+        let again = |at: &Span| {
+            at.start >= here.start && at.end <= used.start && !at.contains(here)
+                || at.contains(here) && at.end <= used.start
+        };
+        (given || later || bound.iter().any(|at| before(&at))) && !bound.iter().any(again)
+    }
+
+    /// The statements that bind a function's variable: of a loop or a `with`, the head.
+    fn bindings(&self, function: &Function, slot: Slot) -> Vec<Span> {
+        let global = function.span == self.ir.functions[0].span;
+        let named = |n: usize| {
+            self.ir.exprs[n] == Expr::Var(Var::Local(slot))
+                || global && self.ir.exprs[n] == Expr::Var(Var::Global(slot))
+        };
+        // A value is numbered before what it is put into.
+        let within = |t: ExprId, n: usize| self.ir.span(t).contains(self.ir.expr_spans[n]);
+        let is_it = |t: ExprId| self.ir.exprs_in(t).any(|n| within(t, n) && named(n));
+        let plain =
+            |t: ExprId| !matches!(self.ir.expr(t), Expr::Attr { .. } | Expr::Index { .. }) && is_it(t);
+        let binds = |n: usize| {
+            let whole = self.ir.stmt_spans[n];
+            match self.ir.stmts[n] {
+                Stmt::Assign { targets, .. } => {
+                    self.ir.list(targets).iter().any(|&t| plain(t)).then_some(whole)
+                }
+                Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, value: Some(_), .. } => {
+                    plain(target).then_some(whole)
+                }
+                Stmt::For { target, .. } => plain(target).then(|| self.ir.span(target)),
+                Stmt::With { ref items, .. } => {
+                    items.iter().filter_map(|&(_, t)| t).find(|&t| plain(t)).map(|t| self.ir.span(t))
+                }
+                _ => None,
+            }
+        };
+        self.ir.stmts_of(function).filter_map(binds).collect()
+    }
+
+    /// Is every block around the binding around this place, too?
+    fn leads_here(&self, binding: Span) -> bool {
+        self.ir.stmts.iter().all(|s| {
+            blocks(self.ir, s).into_iter().flatten().all(|block| {
+                let within = self.extent(block);
+                within.is_none_or(|within| !within.contains(binding) || within.contains(self.at.span))
+            })
+        })
+    }
+
+    fn extent(&self, block: Block) -> Option<Span> {
+        let stmts = self.ir.block(block);
+        let (first, last) = (stmts.first()?, stmts.last()?);
+        Some(Span { start: self.ir.stmt_span(*first).start, end: self.ir.stmt_span(*last).end })
+    }
+
+    /// The device of the module, if both this place and the other one are in methods of the same class of modules.
+    pub fn same_module(&self, other: Place) -> Option<String> {
+        let class = |at: Place| self.ir.function_at(at.span)?.class.filter(|_| at.file == self.at.file);
+        let class = class(self.at).filter(|&own| class(other) == Some(own))?;
+        let key = ClassKey { module: self.module, class };
+        let receiver = self.ir.function_at(self.at.span)?.params.first()?;
+        is_module_class(self.cx.program, key).then(|| device_of_module(receiver.name.as_str()))
+    }
+
+    /// By what the outside thing is called that decides the device: `args.device`, `x`.
+    fn outside(&self, side: &Operand) -> Option<String> {
+        let symbol = side.symbol.as_ref()?;
+        let text = symbol.text.as_str();
+        let root = text.split('.').next()?;
+        let plain = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.')) && !text.is_empty();
+        if !plain || !self.is_given(root) {
+            return None;
+        }
+        if symbol.names {
+            return Some(text.to_owned());
+        }
+        // A module is no tensor.
+        if self.is_receiver_of_module(text) {
+            return None;
+        }
+        let called =
+            |call: Call<'_>| self.cx.sources.text(Place { span: self.ir.span(call.func), ..self.at }) == text;
+        Some(if self.ir.calls().any(called) { device_of_module(text) } else { format!("{text}.device") })
+    }
+
+    /// Is it a parameter of the function around, which nothing there puts another thing in?
+    fn is_given(&self, name: &str) -> bool {
+        let Some(function) = self.ir.function_at(self.at.span) else { return false };
+        let param = function.params.iter().find(|p| p.name.as_str() == name);
+        param.is_some_and(|p| self.bindings(function, p.slot).is_empty())
+    }
+
+    /// Is that the module whose method this is?
+    fn is_receiver_of_module(&self, name: &str) -> bool {
+        let Some(function) = self.ir.function_at(self.at.span) else { return false };
+        let receiver = function.params.first().is_some_and(|p| p.name.as_str() == name);
+        let class = function.class.map(|class| ClassKey { module: self.module, class });
+        receiver && class.is_some_and(|class| is_module_class(self.cx.program, class))
+    }
+
+    /// In a method of a module: by an input that is taken apart like a tensor, or by the module's own parameters.
+    fn own_module(&self, side: &Operand) -> Option<String> {
+        if side.device != DeviceName::WithModule {
+            return None;
+        }
+        let function = self.ir.function_at(self.at.span)?;
+        let class = ClassKey { module: self.module, class: function.class? };
+        let receiver = function.params.first().filter(|_| is_module_class(self.cx.program, class))?;
+        let asked = |slot: Slot| {
+            let var = Expr::Var(Var::Local(slot));
+            self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, at)| {
+                function.span.contains(*at)
+                    && matches!(*e, Expr::Attr { base, name }
+                        if self.ir.expr(base) == var && matches!(name.as_str(), "shape" | "size" | "device"))
+            })
+        };
+        let inputs = function.params.iter().skip(1);
+        let input = inputs.filter(|p| self.bindings(function, p.slot).is_empty()).find(|p| asked(p.slot));
+        Some(match input {
+            Some(input) => format!("{}.device", input.name),
+            None => device_of_module(receiver.name.as_str()),
+        })
+    }
+
+    /// The line at this place with the call there corrected, so that its result is on that device; nothing if that cannot be
+    /// said in a line.
+    pub fn corrected(&self, how: Reason, device: &str) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        let call = self.ir.call(id);
+        let external = self.cx.program.resolve_expr(self.module, call.func);
+        if !matches!(external, Some(Resolved::External(path)) if path.as_str().starts_with("torch.")) {
+            return None;
+        }
+        let text = self.cx.sources.text(self.at);
+        let new = match how {
+            Reason::Default => {
+                let spread = |kind: ArgKind| !matches!(kind, ArgKind::Positional | ArgKind::Keyword(_));
+                let inner = text.strip_suffix(')').filter(|_| !call.args.iter().any(|a| spread(a.kind)))?;
+                let comma = if inner.ends_with('(') { "" } else { ", " };
+                format!("{}{comma}device={device})", inner.trim_end_matches([',', ' ']))
+            }
+            _ => format!("{text}.to({device})"),
+        };
+        let source = self.cx.sources.get(self.at.file).text();
+        let (from, to) = (self.at.span.start as usize, self.at.span.end as usize);
+        let start = source.get(..from)?.rfind('\n').map_or(0, |n| n + 1);
+        let end = source.get(to..)?.find('\n').map_or(source.len(), |n| to + n);
+        let whole = format!("{}{new}{}", source.get(start..from)?, source.get(to..end)?);
+        let line = whole.trim().to_owned();
+        (!text.contains('\n') && line.len() <= MAX_LINE).then_some(line)
+    }
+}
+
+/// The parts of a compound statement that may be left out.
+fn blocks(ir: &Module, s: &Stmt) -> [Option<Block>; 2] {
+    let _ = ir;
+    match *s {
+        Stmt::If { then, orelse, .. } => [Some(then), Some(orelse)],
+        Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => [Some(body), Some(orelse)],
+        Stmt::Try { body, orelse, .. } => [Some(body), Some(orelse)],
+        _ => [None, None],
+    }
+}
+
+/// A module has no `.device` of its own.
+fn device_of_module(name: &str) -> String {
+    format!("next({name}.parameters()).device")
+}
+
+/// Is it one line, and no long one?
+pub fn is_short(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_TEXT && !text.contains('\n')
+}

@@ -1,0 +1,46 @@
+//! How two tensors come to one device.
+
+use crate::flow::event::{DeviceName, Event, Gives, Operand};
+use crate::remedy::Remedy;
+use crate::rules::check::Context;
+use crate::rules::shared::functions::function_of;
+use crate::rules::shared::meetings::made;
+use crate::rules::shared::naming::Spot;
+use crate::span::Place;
+
+/// How two sides come to one device: the one that was made on the CPU without a word is made where the other one is, or moved there
+/// where they meet.
+pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    if stray.device != DeviceName::Known("cpu".to_owned())
+        || matches!(other.device, DeviceName::Known(ref d) if d == "cpu")
+    {
+        return remedies;
+    }
+    if let Some((call, _)) = made(stray)
+        && !kept_by_constructor(call, event.place, cx)
+        && let Some(spot) = Spot::new(cx, call)
+        && let Some(function) = spot.function()
+        && let Some(device) = spot.device(other).or_else(|| {
+            // The weights that it meets are the module's own.
+            spot.same_module(event.place).filter(|_| other.of_module || other.gives == Gives::Module)
+        })
+    {
+        remedies.push(Remedy::Make { call, function, device, meets: event.place });
+    }
+    if stray.gives == Gives::Tensor
+        && let Some(device) = Spot::new(cx, stray.place).and_then(|spot| spot.device(other))
+    {
+        remedies.push(Remedy::Move { operand: stray.place, device });
+    }
+    remedies
+}
+
+/// Is it made in a constructor, and meets the other one elsewhere? There the object is not where it will be.
+fn kept_by_constructor(made: Place, met: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(made.file) else { return false };
+    let function = cx.program.get(module).ir.function_at(made.span);
+    let constructs =
+        function.is_some_and(|f| matches!(f.name.as_str(), "__init__" | "__post_init__" | "setup"));
+    constructs && function_of(made, cx) != function_of(met, cx)
+}
