@@ -1,7 +1,6 @@
 //! The rules: facts from the flow engine become findings.
 //!
-//! A rule is a page in `rules/`, a file here that is named after it, and a line in [`rules!`] below. Its file has all of the
-//! rule: what it looks at, its message and help, what would mend it, and what it assumes. What several rules share is in
+//! A rule is a page in `rules/`, a file here that is named after it, and a line in the list below. Its file has all of the rule: what it looks at, its message and help, what would mend it, and what it assumes. What several rules share is in
 //! `shared/`, by topic. No rule looks at syntax trees.
 
 mod causes;

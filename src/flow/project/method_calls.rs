@@ -11,7 +11,7 @@ use crate::flow::project::unmoved_modules::class_of;
 use crate::flow::query::call_sites::{Callers, Site, argument, own_method};
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::{Given, Stored};
-use crate::ir::{Call, CallId, Comp, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
@@ -56,8 +56,8 @@ fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
     objects(program, m, base)
 }
 
-/// Is it for certain no method of this class that the call runs: that of an object of other classes, of something that PyTorch
-/// has made, or no method at all?
+/// Is it for certain no method of this class that the call runs: that of an object of other classes, or no
+/// method at all?
 pub(crate) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: ClassKey) -> bool {
     let ir = &program.get(m).ir;
     let related = |k: ClassKey| {
@@ -79,9 +79,8 @@ pub(crate) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: 
         },
         _ => set_before(ir, base).into_iter().map(|e| (m, e)).collect(),
     };
-    let another = |&(m, e): &(ModIdx, ExprId)| match classes_made(program, m, e) {
-        Some(classes) => !classes.into_iter().any(related),
-        None => is_made_by_torch(program, m, e),
+    let another = |&(m, e): &(ModIdx, ExprId)| {
+        classes_made(program, m, e).is_some_and(|classes| !classes.into_iter().any(related))
     };
     !made.is_empty() && made.iter().all(another)
 }
@@ -98,59 +97,17 @@ pub(crate) fn is_unpacked(ir: &Module, name: Sym) -> bool {
     })
 }
 
-/// `torch.optim.SGD(…)`: an instance of a class of PyTorch's, which has none of the project's methods.
-fn is_made_by_torch(program: &Program, m: ModIdx, e: ExprId) -> bool {
-    let ir = &program.get(m).ir;
-    let Expr::Call(call) = ir.expr(e) else { return false };
-    let Some(Resolved::External(path)) = program.resolve_expr(m, ir.call(call).func) else { return false };
-    let class = path.as_str().rsplit('.').next().is_some_and(|n| n.starts_with(char::is_uppercase));
-    class && ["torch.optim.", "torch.utils.data."].iter().any(|p| path.as_str().starts_with(p))
-}
-
 /// The classes of which the expression is for certain an object; none if that is not known.
 fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
-        Expr::Var(Var::Local(_)) => match drawn_from(ir, e) {
-            Some(list) => elements(program, m, list),
-            None => all_made(program, m, set_before(ir, e).into_iter()),
-        },
+        Expr::Var(Var::Local(_)) => all_made(program, m, set_before(ir, e).into_iter()),
         Expr::Attr { base, name } => match class_of_self(ir, m, base) {
             Some(class) => kept(program, class, name),
             None => Vec::new(),
         },
         _ => Vec::new(),
     }
-}
-
-/// The list that the comprehension around a variable takes it out of: `[tree.read(x) for tree in self.trees]`.
-fn drawn_from(ir: &Module, e: ExprId) -> Option<ExprId> {
-    let at = ir.span(e);
-    let of = |c: &Comp| {
-        let inside = [Some(c.element), c.value].into_iter().flatten().any(|x| ir.span(x).contains(at));
-        let drawn = c.generators.iter().find(|g| ir.expr(g.target) == ir.expr(e));
-        drawn.filter(|_| inside).map(|g| g.iter)
-    };
-    ir.comps.iter().find_map(of)
-}
-
-/// The classes of the elements of a list that an object keeps; none if they are not known.
-fn elements(program: &Program, m: ModIdx, list: ExprId) -> Vec<ClassKey> {
-    let ir = &program.get(m).ir;
-    let Expr::Attr { base, name } = ir.expr(list) else { return Vec::new() };
-    let Some(owner) = class_of_self(ir, m, base) else { return Vec::new() };
-    let made = set_to(program, owner, name).into_iter().map(|(m, e)| {
-        let ir = &program.get(m).ir;
-        match ir.expr(e) {
-            Expr::Comp(id) => classes_made(program, m, ir.comp(id).element),
-            Expr::List(items) => {
-                let each = ir.list(items).iter().map(|&item| classes_made(program, m, item));
-                Some(each.collect::<Option<Vec<Vec<ClassKey>>>>()?.concat())
-            }
-            _ => None,
-        }
-    });
-    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
 }
 
 /// What a function's variable may have been set to where it is read; nothing if that is not known.

@@ -1,6 +1,6 @@
 //! Where the result of a call is that is saved.
 
-use crate::flow::project::saved_devices::{Contents, looped};
+use crate::flow::project::saved_devices::Contents;
 use crate::flow::query::call_sites::{Site, argument, own_method};
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::Stored;
@@ -210,15 +210,4 @@ pub(crate) fn returns(ir: &Module, func: FuncId) -> Vec<Option<ExprId>> {
             _ => None,
         })
         .collect()
-}
-
-/// `group` of `{**group, "params": ids}` for each of an optimizer's `param_groups`: the rest of a group are numbers.
-pub(crate) fn is_group_without_parameters(ir: &Module, entries: &[ExprId], value: ExprId) -> bool {
-    let replaced =
-        entries.iter().step_by(2).any(|&key| matches!(ir.expr(key), Expr::Str(s) if s.as_str() == "params"));
-    let Expr::Var(var) = ir.expr(value) else { return false };
-    let spread =
-        entries.chunks(2).any(|e| matches!(e, &[key, v] if v == value && ir.expr(key) == Expr::Star(value)));
-    let groups = |e: ExprId| ir.last_name(e).is_some_and(|name| name.as_str() == "param_groups");
-    replaced && spread && looped(ir, var, ir.span(value)).is_some_and(groups)
 }

@@ -1,6 +1,5 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
-use crate::flow::project::saved_calls::is_group_without_parameters;
 use crate::flow::query::call_sites::{Callers, MAX_CALLERS, Site, given_for};
 use crate::flow::query::reaching_values::{Given, Stored};
 use crate::ir::{Expr, ExprId, FuncId, IfElse, Module, Stmt, Var};
@@ -35,8 +34,7 @@ impl Contents<'_> {
             Expr::Format(_) | Expr::Compare { .. } | Expr::Ellipsis => Stored::Plain,
             Expr::Dict(list) => {
                 let values: Vec<ExprId> = ir.list(list).iter().skip(1).step_by(2).copied().collect();
-                let told = values.into_iter().filter(|&v| !is_group_without_parameters(ir, ir.list(list), v));
-                self.all(site, &told.collect::<Vec<_>>(), depth)
+                self.all(site, &values, depth)
             }
             Expr::List(list) | Expr::Tuple(list) | Expr::Set(list) | Expr::And(list) | Expr::Or(list) => {
                 all(list)
@@ -55,7 +53,7 @@ impl Contents<'_> {
             Expr::Index { base, .. } => self.value(site, base, depth),
             Expr::Attr { base, name } => match name.as_str() {
                 "data" | "T" | "grad" => self.value(site, base, depth),
-                text if is_plain_name(text) || self.is_options(ir, site, base) => Stored::Plain,
+                text if is_plain_name(text) => Stored::Plain,
                 _ => self.own_attribute(site, base, name, depth),
             },
             Expr::Var(var) => match self.variable(site, var, e, depth) {
@@ -84,18 +82,6 @@ impl Contents<'_> {
             Var::Unbound(_) => return None,
         };
         ir.function(func).slots.get(usize::from(slot)).map(|name| name.as_str())
-    }
-
-    /// `args.lr`, `cfg.model`
-    fn is_options(&self, ir: &Module, site: &Site<'_>, e: ExprId) -> bool {
-        let name = match ir.expr(e) {
-            Expr::Attr { name, .. } => Some(name.as_str()),
-            Expr::Var(var) => self.name_of(site, var),
-            _ => None,
-        };
-        name.is_some_and(|name| {
-            matches!(name, "args" | "opt" | "opts" | "cfg" | "config" | "hparams" | "options")
-        })
     }
 
     /// `self.t`, to which the methods of its class only ever assign numbers, and what they have read of a file: numbers, then.
@@ -216,7 +202,7 @@ fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
 }
 
 /// What the loop, or the comprehension, around a place takes the variable from.
-pub(crate) fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
+fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
     let within = |e: ExprId| ir.span(e).contains(at);
     let comps = ir.exprs.iter().zip(&ir.expr_spans).filter(|(_, span)| span.contains(at));
     let generators = comps.filter_map(|(e, _)| match *e {

@@ -4,7 +4,7 @@ use crate::flow::domain::event::{DeviceName, Event, Kind};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::callers::Parameter;
 use crate::flow::models::tensors::sizes::dtype_width;
-use crate::flow::project::call_arguments::{MAX_HANDS, handed_on};
+use crate::flow::project::call_arguments::handed_on;
 use crate::flow::project::method_calls::through_objects;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::{ModIdx, Resolved};
@@ -21,7 +21,7 @@ impl Interp<'_> {
         let marked = events.into_iter().map(|(mut event, func, parameter)| {
             let decided = |event: &Event| {
                 let own = event.stack.is_empty() || parameter.is_some_and(|(f, _)| Some(f) == func);
-                own && func.is_some_and(|f| self.is_decided(f, parameter, MAX_HANDS))
+                own && func.is_some_and(|f| self.is_decided(f, parameter))
             };
             event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
@@ -85,8 +85,8 @@ impl Interp<'_> {
     }
 
     /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves
-    /// it open, unless calls decide that; any other decides, be it that nothing is known of what it gives.
-    fn is_decided(&self, func: FuncId, parameter: Option<Parameter>, hands: u32) -> bool {
+    /// it open; any other decides, be it that nothing is known of what it gives.
+    fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
         let linked = self.program.get(self.entry);
         let sites: Vec<CallId> = self.sites(func).collect();
         if sites.is_empty() {
@@ -102,17 +102,13 @@ impl Interp<'_> {
         }
         let mut open = false;
         for site in sites {
-            let handed = handed_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
-            let leaves_open = match self.calls.callers.given.get(&site) {
+            let handed = || handed_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
+            open |= match self.calls.callers.given.get(&site) {
                 Some(parameters) if parameters.contains(&index) => true,
                 Some(_) if derived(&site) => true,
                 Some(_) => return true,
-                None => handed.is_some(),
+                None => handed().is_some(),
             };
-            if leaves_open && hands > 0 && handed.is_some_and(|(f, n)| self.hands_decided(f, n, hands - 1)) {
-                return true;
-            }
-            open |= leaves_open;
         }
         !open
     }
@@ -156,13 +152,6 @@ impl Interp<'_> {
             .filter_map(move |of| of.get(&func))
             .flatten()
             .copied()
-    }
-
-    /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.
-    fn hands_decided(&self, func: FuncId, index: usize, hands: u32) -> bool {
-        let called = self.sites(func).next().is_some();
-        let index = u16::try_from(index).unwrap_or(u16::MAX);
-        called && self.is_decided(func, Some((func, index)), hands)
     }
 }
 

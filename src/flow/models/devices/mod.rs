@@ -52,8 +52,8 @@ pub(crate) struct Devices {
     pub(crate) indexed: bool,
     /// Something in the file may use another GPU than the first.
     pub(crate) beyond_first: bool,
-    /// Models that are wrapped for one device of each process, and whether that is told by a device and not by a number.
-    pub(crate) one_each: Vec<(Place, bool)>,
+    /// Models that are wrapped for one device of each process.
+    pub(crate) one_each: Vec<Place>,
     /// When a process group was started, if anything in sight starts one.
     pub(crate) group_started: Option<Cond>,
     /// Where a process has chosen its GPU by a number that nobody knows, in which frame and when.

@@ -225,9 +225,8 @@ impl Interp<'_> {
         // Whoever names a device with its index everywhere leaves nothing to the current one, and who names numbers only what
         // asks for it without being told.
         let asked = |place: Place| self.asks_for_current_gpu([event.place, place]);
-        let counts = |by_device: bool, place| !uses.is_empty() || !by_device && asked(place);
         let wrapped: Vec<Place> =
-            wrapped.into_iter().filter(|&(place, by_device)| counts(by_device, place)).map(|w| w.0).collect();
+            wrapped.into_iter().filter(|&place| !uses.is_empty() || asked(place)).collect();
         let alike = !uses.is_empty() && !indexed;
         if selected || !alike && wrapped.is_empty() || self.chooses_somewhere() {
             return;

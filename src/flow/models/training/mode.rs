@@ -7,9 +7,7 @@ use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::ir::{Expr, ExprId, FuncId};
-use crate::link::ModIdx;
-use crate::sym::Sym;
+use crate::ir::ExprId;
 
 /// Parts of parts that are told of a change.
 const MAX_PARTS: u32 = 5;
@@ -22,7 +20,7 @@ impl Interp<'_> {
         }
         // Parts of a module that was given from outside are in whatever mode that is.
         let made_here = (id.0 as usize) >= self.run.made_before && !self.calls.unbuilt.contains_key(&id);
-        if !made_here || self.has_modes_of_its_own(id) {
+        if !made_here {
             return self.result_of(e);
         }
         match self.get_field(id, self.known.training) {
@@ -30,29 +28,6 @@ impl Interp<'_> {
             Value::Unknown => self.result_of(e),
             v => v,
         }
-    }
-
-    /// A class that says itself what its modes are, and not only besides what its base does, or is run by a framework that sets
-    /// them.
-    fn has_modes_of_its_own(&self, id: ObjId) -> bool {
-        self.obj(id).class.is_none_or(|key| {
-            self.is_moved_for_user(key)
-                || ["train", "eval"].into_iter().map(Sym::new).any(|name| {
-                    let own = self.program.find_method(key, name);
-                    own.is_some_and(|(m, f)| !self.calls_base(m, f, name))
-                })
-        })
-    }
-
-    /// `super().eval()`, in the method of that name.
-    fn calls_base(&self, module: ModIdx, func: FuncId, name: Sym) -> bool {
-        let ir = &self.program.get(module).ir;
-        ir.exprs[ir.exprs_of(ir.function(func))].iter().any(|e| {
-            let Expr::Call(call) = *e else { return false };
-            let Expr::Attr { base, name: called } = ir.expr(ir.call(call).func) else { return false };
-            called == name
-                && matches!(ir.expr(base), Expr::Call(base) if ir.is_builtin(ir.call(base).func, "super"))
-        })
     }
 
     /// `module.eval()`, `module.train()`, `module.train(mode)`

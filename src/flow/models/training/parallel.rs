@@ -172,7 +172,7 @@ impl Interp<'_> {
             && self.run.muted == 0
         {
             let place = self.place(e);
-            self.devices.one_each.push((place, self.has_index(id)));
+            self.devices.one_each.push(place);
             self.devices.beyond_first = true;
         }
         let Some((wrapped, _)) = args.get(0, "module") else { return };
@@ -197,17 +197,6 @@ impl Interp<'_> {
         if named {
             self.check_on_gpu(id, grouped, WRAPPER, place);
         }
-    }
-
-    /// Is it a device that has an index wherever it is a GPU?
-    fn has_index(&self, v: Value) -> bool {
-        self.values_of(v).into_iter().all(|v| match v {
-            Value::Device(d) => self
-                .device_leaves(d)
-                .iter()
-                .all(|(_, d, _)| matches!(d, Device::Cuda(Some(_)) | Device::CudaSome | Device::Cpu)),
-            _ => false,
-        })
     }
 
     fn check_on_gpu(

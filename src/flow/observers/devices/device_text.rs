@@ -97,7 +97,7 @@ impl Interp<'_> {
     pub(crate) fn is_device_object(&mut self, e: ExprId, any: bool) -> bool {
         match self.linked().ir.expr(e) {
             Expr::Attr { base, name } if name == self.known.device => {
-                if self.is_device_of_parameter(e) || self.is_of_forwards_input(base) {
+                if self.is_device_of_parameter(e) {
                     return true;
                 }
                 self.run.muted += 1;

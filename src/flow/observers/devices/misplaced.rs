@@ -165,14 +165,6 @@ impl Interp<'_> {
             && matches!(ir.expr(next.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "next")
     }
 
-    /// Is it an input of a module's `forward`, by its name? What has a `device` there is a tensor, or holds some.
-    pub(crate) fn is_of_forwards_input(&self, e: ExprId) -> bool {
-        let ir = &self.linked().ir;
-        let Expr::Var(var) = ir.expr(e) else { return false };
-        let forward = ir.function(self.here().func).name == self.known.forward;
-        forward && self.in_module() && self.is_parameter(var) && var != Var::Local(0)
-    }
-
     /// `x.to("cude:0")`, whatever `x` is: nothing else is written so.
     pub(crate) fn check_misspelt(&mut self, v: Value, e: ExprId) {
         let Value::Str(s, _) = v else { return };

@@ -78,10 +78,10 @@ impl Interp<'_> {
     /// The same of each alternative, where it is that one: what a test before has dealt with is none of them.
     fn check_device_strings(&mut self, v: Value, when: Cond, e: ExprId) {
         match v {
-            Value::Str(s, _) => {
-                if is_invalid(s.as_str()) && self.is_written(s) && !self.is_asked_for(s.as_str()) {
-                    self.tell_invalid_where(s.as_str(), when, e);
-                }
+            Value::Str(s, _)
+                if is_invalid(s.as_str()) && self.is_written(s) && !self.is_asked_for(s.as_str()) =>
+            {
+                self.tell_invalid_where(s.as_str(), when, e);
             }
             Value::Choice(d) => {
                 let mut leaves = Vec::new();

@@ -5,7 +5,6 @@ use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::ModIdx;
-use crate::sym::Sym;
 
 /// What nothing is recorded under.
 const CUTS: &[&str] = &["no_grad", "inference_mode"];
@@ -122,36 +121,18 @@ impl Interp<'_> {
             .collect();
         inside.map(|(n, (e, _))| (n, e)).any(|(n, e)| match *e {
             Expr::Attr { base, name } if Some(ir.expr(base)) == at.receiver => {
-                if asked.iter().any(|asked| asked.0 as usize == n) || self.is_class_of_class(at, name) {
+                if asked.iter().any(|asked| asked.0 as usize == n) {
                     return false;
                 }
                 let class = self.obj(at.id).class;
                 match class.and_then(|class| self.program.find_method(class, name)) {
                     Some((m, f)) => at.depth == 0 || self.records(at.id, m, f, at.depth - 1),
-                    None => !self.is_plain_attribute(at, name),
+                    None => true,
                 }
             }
             Expr::Var(Var::Unbound(name)) => name.as_str() == "super",
             _ => false,
         })
-    }
-
-    /// Is it a class that is defined in the module's own?
-    fn is_class_of_class(&self, at: &Method<'_>, name: Sym) -> bool {
-        let Some(class) = self.obj(at.id).class else { return false };
-        self.program.class(class).mro.iter().any(|k| {
-            let ir = &self.program.get(k.module).ir;
-            let body = ir.class(k.class).span;
-            ir.classes.iter().any(|c| c.name == name && c.span != body && body.contains(c.span))
-        })
-    }
-
-    /// Is it a number, a text or the like?
-    fn is_plain_attribute(&self, at: &Method<'_>, name: Sym) -> bool {
-        let cell = self.obj(at.id).attrs.iter().find(|(n, _)| *n == name).map(|&(_, cell)| cell);
-        let plain =
-            |v| matches!(v, Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) | Value::Device(_));
-        cell.is_some_and(|cell| plain(self.store.get(cell)))
     }
 }
 

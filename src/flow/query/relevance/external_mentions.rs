@@ -2,7 +2,7 @@
 
 use crate::flow::query::relevance::file_scan::{Scan, names_place};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Stmt, Var, Whole};
-use crate::link::{ClassKey, Resolved};
+use crate::link::Resolved;
 use crate::sym::Sym;
 use crate::torch::{self, Kind, Returns, State, Without};
 
@@ -135,7 +135,7 @@ impl Scan<'_> {
                 self.own(e);
                 return;
             }
-            let open = !placed || large || self.is_for_new_module(e, call);
+            let open = !placed || large;
             makes && !self.is_registered(self.ir.span(e)) && open || demands
         } else if let Some(fact) = torch::call(path) {
             if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
@@ -153,21 +153,6 @@ impl Scan<'_> {
         } else if path.as_str() == "torch.device" {
             self.hint(e);
         }
-    }
-
-    /// `torch.ones(n, device=self.device)` in the constructor of a module that a framework moves later: that is the CPU.
-    fn is_for_new_module(&self, e: ExprId, call: Call<'_>) -> bool {
-        let own = |e: ExprId| {
-            self.is_own_attribute(e)
-                && matches!(self.ir.expr(e), Expr::Attr { name, .. } if name == self.names.device)
-        };
-        let owner = self.owner(e);
-        let moved = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.moves_for_user);
-        call.args.iter().any(|a| a.kind == ArgKind::Keyword(self.names.device) && own(a.value))
-            && self.builds_module(owner)
-            && self.ir.function(owner).class.is_some_and(|class| {
-                self.program.class(ClassKey { module: self.module, class }).externals.iter().any(moved)
-            })
     }
 
     /// `torch.tensor(self.window)` of what the function has been given as a number.
