@@ -115,15 +115,35 @@ fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
         && f.places().any(|p| named(cx.sources.text(p)))
 }
 
-/// A meeting whose stray side is reported where it was made (SD204, SD301) says nothing new.
-fn told_elsewhere(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let told = findings.iter().filter(|f| matches!(f.code, Code(204 | 301)) && !f.is_silenced());
-    let made: Vec<Place> = told.map(|f| f.primary.place).collect();
-    findings.retain_mut(|f| {
-        let said = matches!(f.code, Code(201 | 202)) && f.stray_from.is_some_and(|p| made.contains(&p));
-        !said || f.leave()
-    });
-    findings
+/// A meeting whose stray side is reported where it was made (SD204, SD301) is no cause of its own. If it is surer of the cause, that is
+/// as sure.
+fn told_elsewhere(findings: Vec<Finding>) -> Vec<Finding> {
+    let is_made = |f: &Finding| matches!(f.code, Code(204 | 301)) && !f.is_silenced();
+    let made: Vec<Place> = findings.iter().filter(|f| is_made(f)).map(|f| f.primary.place).collect();
+    let said =
+        |f: &Finding| matches!(f.code, Code(201 | 202)) && f.stray_from.is_some_and(|p| made.contains(&p));
+    let (mut met, mut told): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(said);
+    for f in met.iter().filter(|f| !f.is_silenced()) {
+        let cause = told.iter_mut().find(|t| is_made(t) && Some(t.primary.place) == f.stray_from);
+        if let Some(cause) = cause.filter(|cause| f.confidence > cause.confidence) {
+            support(cause, f);
+        }
+    }
+    met.retain_mut(Finding::leave);
+    told.extend(met);
+    told
+}
+
+/// Another finding shows that a cause bites, with less taken for granted.
+fn support(cause: &mut Finding, surer: &Finding) {
+    cause.as_sure_as(surer);
+    merge_worlds(cause, surer);
+    assumption::merge(&mut cause.assumptions, surer.assumptions.clone());
+    for label in surer.related.iter().filter(|l| l.is_call()) {
+        if cause.related.len() < MAX_RELATED && !cause.places().any(|p| p == label.place) {
+            cause.related.push(label.clone());
+        }
+    }
 }
 
 /// The other files whose own findings may say what one of these says: the one that has the cause, and the one where the
@@ -171,6 +191,17 @@ pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
                     [204, 301].iter().any(|&c| known(Code(c), p, f.confidence.min(Confidence::Likely)))
                 })
     };
-    let all = found.into_values().flatten();
-    all.filter_map(|mut f| (!told(&f) || f.leave()).then_some(f)).collect()
+    let (mut said, mut own): (Vec<Finding>, Vec<Finding>) = found.into_values().flatten().partition(told);
+    for f in said.iter().filter(|f| !f.is_silenced() && matches!(f.code, Code(201 | 202))) {
+        let is_cause = |t: &&mut Finding| {
+            matches!(t.code, Code(204 | 301)) && !t.is_silenced() && Some(t.primary.place) == f.stray_from
+        };
+        if let Some(cause) = own.iter_mut().find(is_cause).filter(|cause| f.confidence > cause.confidence) {
+            support(cause, f);
+            cause.told.for_files.push(f.primary.place.file);
+        }
+    }
+    said.retain_mut(Finding::leave);
+    own.extend(said);
+    own
 }

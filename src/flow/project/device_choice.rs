@@ -1,21 +1,33 @@
 //! Whether a project leaves a choice between CUDA and something else.
 //!
-//! It does if one of its files asks whether CUDA is there and places something by the answer, or names the CPU where a device is
-//! chosen. An assertion, a message, a seed, or a result that is brought to the CPU are no choices.
+//! It does if one of its files asks whether CUDA is there and places something by the answer, names the CPU where a device is chosen,
+//! moves a module on one of two ways only, or uses the text of an option as a device. An assertion, a message, a seed, or a result that is
+//! brought to the CPU are no choices.
+
+mod options;
 
 use std::ops::Range;
 
-use crate::ir::{ArgKind, Block, CmpOp, Expr, ExprId, Module, Stmt, Whole};
+use self::options::Options;
+use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Module, Stmt, Whole};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Without};
+
+/// Methods that `torch.nn.Module` has and tensors do not (<https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html>).
+const OF_MODULES: [&str; 6] =
+    ["parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval"];
 
 /// Arguments that say where results, files or a region of code are, not where a program runs.
 const NOT_WHERE_IT_RUNS: [&str; 2] = ["map_location", "device_type"];
 
 /// Do these files leave a choice?
 pub fn leave_choice(program: &Program, files: &[ModIdx]) -> bool {
-    files.iter().any(|&m| File { program, module: m, ir: &program.get(m).ir }.leaves_choice())
+    let mut options = Options::default();
+    files.iter().any(|&m| {
+        options.add(program, m);
+        File { program, module: m, ir: &program.get(m).ir }.leaves_choice()
+    }) || options.name_devices()
 }
 
 /// One file.
@@ -65,18 +77,20 @@ impl File<'_> {
         self.ir.list(targets).iter().all(|&target| self.ir.settings(target).nth(1).is_none())
     }
 
-    /// Does a statement choose by what it asks?
+    /// Does a statement choose by what it asks, or move a module on one of two ways only?
     fn chooses(self, stmt: &Stmt) -> bool {
         match *stmt {
             Stmt::If { test, then, orelse } => {
                 let arms = [then, orelse];
                 let chooses =
                     || arms.iter().any(|&arm| self.places(arm)) && !arms.iter().any(|&arm| self.refuses(arm));
-                self.asks(test) && chooses()
+                self.asks(test) && chooses() || self.moves_a_module_sometimes(test, then, orelse)
             }
-            Stmt::Assign { value, .. }
-            | Stmt::AnnAssign { value: Some(value), .. }
-            | Stmt::Return(Some(value)) => self.asks(value),
+            Stmt::Assign { targets, value } => {
+                self.asks(value)
+                    || self.ir.list(targets).iter().any(|&target| self.is_moved_sometimes(target, value))
+            }
+            Stmt::AnnAssign { value: Some(value), .. } | Stmt::Return(Some(value)) => self.asks(value),
             // `print(torch.cuda.is_available())` tells the answer, `Trainer(cuda=torch.cuda.is_available())` uses it.
             Stmt::Expr(e) => {
                 let Expr::Call(call) = self.ir.expr(e) else { return false };
@@ -157,6 +171,91 @@ impl File<'_> {
         let own = |&target: &ExprId| self.external(target).is_none();
         matches!(self.ir.expr(value), Expr::True | Expr::False | Expr::None)
             && self.ir.list(targets).iter().all(own)
+    }
+
+    /// `if flag: model.cuda()`, where the model is used either way
+    fn moves_a_module_sometimes(self, test: ExprId, then: Block, orelse: Block) -> bool {
+        [(then, orelse), (orelse, then)].into_iter().any(|(arm, other)| {
+            if self.leaves(arm) || self.leaves(other) {
+                return false;
+            }
+            let elsewhere = self.moved(other);
+            self.moved(arm).into_iter().any(|target| {
+                !elsewhere.iter().any(|&other| self.ir.names_the_same(other, target))
+                    && !self.ir.asks_about(test, target)
+                    && self.is_module(target)
+            })
+        })
+    }
+
+    /// `model = model.cuda() if flag else model`
+    fn is_moved_sometimes(self, target: ExprId, value: ExprId) -> bool {
+        let Expr::IfElse(choice) = self.ir.expr(value) else { return false };
+        let choice = self.ir.if_else(choice);
+        self.moves(choice.then) != self.moves(choice.orelse)
+            && !self.ir.asks_about(choice.test, target)
+            && self.is_module(target)
+    }
+
+    /// What the block moves to CUDA, whichever way is taken in it.
+    fn moved(self, block: Block) -> Vec<ExprId> {
+        let mut all = Vec::new();
+        for &s in self.ir.block(block) {
+            match *self.ir.stmt(s) {
+                Stmt::Assign { targets, value } if self.moves(value) => all.extend(self.ir.list(targets)),
+                // Only a module moves where it is.
+                Stmt::Expr(e) if self.is_move(e) => all.extend(self.base(e)),
+                Stmt::If { then, orelse, .. } => {
+                    let other = self.moved(orelse);
+                    let both = |t: &ExprId| other.iter().any(|&o| self.ir.names_the_same(o, *t));
+                    all.extend(self.moved(then).into_iter().filter(both));
+                }
+                Stmt::With { body, .. } => all.extend(self.moved(body)),
+                _ => {}
+            }
+        }
+        all
+    }
+
+    fn moves(self, e: ExprId) -> bool {
+        self.within(e).any(|e| self.is_move(e))
+    }
+
+    /// `x.cuda()`, `x.to("cuda")`
+    fn is_move(self, e: ExprId) -> bool {
+        let Expr::Call(call) = self.ir.expr(e) else { return false };
+        let Call { func, args, .. } = self.ir.call(call);
+        let Expr::Attr { name, .. } = self.ir.expr(func) else { return false };
+        let cuda = |e| matches!(self.ir.expr(e), Expr::Str(s) if s.as_str().starts_with("cuda"));
+        self.external(func).is_none()
+            && (name.as_str() == "cuda"
+                || name.as_str() == "to" && args.first().is_some_and(|arg| self.within(arg.value).any(cuda)))
+    }
+
+    /// What a method is called on.
+    fn base(self, call: ExprId) -> Option<ExprId> {
+        let Expr::Call(call) = self.ir.expr(call) else { return None };
+        let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(call).func) else { return None };
+        Some(base)
+    }
+
+    /// Is it called somewhere in the file, or used as only a module can be, or moved where it is?
+    fn is_module(self, named: ExprId) -> bool {
+        let method = |name: &str| OF_MODULES.contains(&name);
+        self.ir.calls().any(|call| match self.ir.expr(call.func) {
+            Expr::Attr { base, name } if self.ir.names_the_same(base, named) => method(name.as_str()),
+            _ => self.ir.names_the_same(call.func, named),
+        }) || self.ir.stmts.iter().any(|stmt| {
+            matches!(*stmt, Stmt::Expr(e) if self.is_move(e)
+                && self.base(e).is_some_and(|base| self.ir.names_the_same(base, named)))
+        })
+    }
+
+    /// Does the block end somewhere else than at the next statement?
+    fn leaves(self, block: Block) -> bool {
+        self.ir.block(block).last().is_some_and(|&s| {
+            matches!(self.ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. } | Stmt::Continue | Stmt::Break)
+        })
     }
 
     /// Does the block end the program, or raise?
