@@ -87,7 +87,8 @@ fn analyzed(
         found.insert(file_id(i), judged.findings);
         analysis.exhausted.extend(judged.exhausted);
     }
-    let mut reading = Reading { inputs, program, intake, analysis, places: Places::of(inputs) };
+    let mut reading =
+        Reading { inputs, program, intake, analysis, places: Places::of(inputs), graphs: Vec::new() };
     let findings = of_causes(found, &mut reading, &mut relevance, &mut passes);
     let findings = of_callers(findings, &mut reading, &mut passes);
     let findings = passes.on("tell one finding on a line", findings, |findings| {

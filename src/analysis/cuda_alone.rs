@@ -115,6 +115,9 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
         let place = first_name(&text).map(|span| (path, span));
         named += usize::from(place.is_some());
         first = first.or(place);
+        if named >= MANY_FILES {
+            break;
+        }
     }
     let (path, span) = first.filter(|_| named >= MANY_FILES)?;
     project.complete(reading, &|_| true);

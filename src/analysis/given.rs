@@ -60,8 +60,8 @@ fn calls_of(
         if !project.complete(reading, &|text| mentions(text, &names)) {
             return None;
         }
-        let files = project.modules(reading);
-        let calls = Calls::of(&reading.program, &files, &targets);
+        let graph = project.graph(reading);
+        let calls = Calls::of(&reading.program, &graph, &targets);
         let more = calls.handing_on(&reading.program);
         let before = targets.len();
         targets.extend(more);
@@ -73,16 +73,11 @@ fn calls_of(
 
 /// What works on the host, as far as these functions go: the files that mention what leads to them are read.
 fn host_side(targets: &FxHashSet<Target>, project: &Project<'_>, reading: &mut Reading<'_>) -> HostSide {
-    let files = project.modules(reading);
-    let side = HostSide::of(&reading.program, &files);
-    let names: Vec<&str> = targets.iter().flat_map(|&t| side.leading_to(&reading.program, t)).collect();
-    let size = reading.program.modules.len();
+    let targets: Vec<Target> = targets.iter().copied().collect();
+    let names = HostSide::of(project.graph(reading)).leading_to(&reading.program, &targets);
+    let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     project.complete(reading, &|text| mentions(text, &names));
-    if reading.program.modules.len() == size {
-        return side;
-    }
-    let files = project.modules(reading);
-    HostSide::of(&reading.program, &files)
+    HostSide::of(project.graph(reading))
 }
 
 fn target(program: &Program, given: Given) -> Option<Target> {

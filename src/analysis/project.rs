@@ -18,16 +18,14 @@ use crate::config::Settings;
 use crate::discover::Input;
 use crate::finding::{Code, Finding};
 use crate::flow::{
-    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, Mentions, NamedCalls, QUESTION, SETTERS, SetBefore,
-    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_offered, is_program, is_spot_grouped,
-    stays,
+    Behind, CallGraph, CudaOnly, GPUS, Grouped, MOVE, Passed, Paths, QUESTION, SETTERS, SetBefore, Target,
+    Uses, Writers, all_nccl, class_of, function_at, is_program, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::notebook::is_notebook;
 use crate::source::{is_among_tests, is_test, read};
-use crate::span::{FileId, Place};
-use crate::sym::Sym;
+use crate::span::{FileId, Place, Span};
 use crate::torch::{GPU_GROUP_MAKER, GROUP_MAKER, libraries_for_cuda};
 use crate::world::World;
 
@@ -44,9 +42,6 @@ pub(super) const DOUBLE_ON_MPS: Code = Code(701);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
-/// So many functions around one another are read.
-const MAX_HANDS: usize = 5;
-
 /// What has been read so far of the files that were asked for and of their projects, and what reads more.
 pub(super) struct Reading<'a> {
     /// The files that were asked for.
@@ -56,6 +51,8 @@ pub(super) struct Reading<'a> {
     pub(super) intake: Intake,
     pub(super) analysis: Analysis,
     pub(super) places: Places,
+    /// Call graphs of projects, each with how many files there were.
+    pub(super) graphs: Vec<(usize, Arc<CallGraph>)>,
 }
 
 /// Findings that may depend on callers, by the project that they are in.
@@ -71,7 +68,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
     let inputs = reading.inputs;
     let dependent: Vec<(FileId, bool)> =
         findings.iter().flat_map(|f| f.ways().map(|way| (way.spot.file, f.code == IN_MODULE))).collect();
-    let passed = Behind::on_ways(&reading.program, findings.iter().flat_map(Finding::ways));
+    let passed = Passed::on_ways(&reading.program, findings.iter().flat_map(Finding::ways));
     for project in projects(dependent.iter().map(|d| d.0), reading) {
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
@@ -80,29 +77,24 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         if !project.complete(reading, &|text| asked || mentions(text, &words)) {
             continue;
         }
-        let files = project.modules(reading);
+        let graph = project.graph(reading);
         let packages = project.packages(reading);
         let program = &reading.program;
         let cuda_only = CudaOnly::in_packages(program, &packages);
         let built = |way: &Way| program.module_of(way.spot.file).is_some_and(|m| cuda_only.contains(m));
         let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
-        let mentions = Mentions::of(program, &files);
-        let refused = Behind::of(program, &files, Uses::None, &mentions);
-        // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
-        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making, &mentions));
+        let of = |uses: Uses| Behind::of(program, &graph, uses, findings.iter().flat_map(Finding::ways));
+        let refused = of(Uses::None);
         // Who comes there has taken one of some branches, whether or not it can be mended for itself.
-        let needed = Behind::of(program, &files, Uses::OnTheWay, &mentions);
+        let needed = of(Uses::OnTheWay);
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
         let made = (in_module && !project.is_built()).then_some(&needed);
         findings.retain_mut(|f| {
             let (code, in_module) = (f.code, f.code == IN_MODULE);
-            let bound = bound.as_ref().filter(|_| in_module);
             let behind = |b: &Behind, way: &Way| b.contains(program, way);
             let refuses = |way: &Way| {
                 project.holds(way.spot.file, inputs)
-                    && (code != LOAD && imported(way)
-                        || behind(&refused, way)
-                        || bound.is_some_and(|b| behind(b, way)))
+                    && (code != LOAD && imported(way) || behind(&refused, way))
             };
             let needed = if in_module { made } else { Some(&needed) };
             let needs = |way: &Way| {
@@ -149,29 +141,16 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
         if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
             continue;
         }
-        let files = project.modules(reading);
+        let graph = project.graph(reading);
         let program = &reading.program;
-        // A library is there for programs that are not in sight.
-        let elsewhere = (!project.is_built()).then(|| Elsewhere::of(program, &files));
-        let before = SetBefore::of(program, &files);
-        let offered = [ByDefault::Device, ByDefault::Type].map(|by| is_offered(program, &files, by));
-        let mut known: FxHashMap<ClassKey, [Option<bool>; 2]> = FxHashMap::default();
-        let mut made = |place: Place, by: ByDefault| {
-            let class = function_at(program, place).and_then(|(m, f)| class_of(program, m, f));
-            class.is_some_and(|class| {
-                let known = &mut known.entry(class).or_default()[usize::from(by == ByDefault::Type)];
-                *known.get_or_insert_with(|| before.makes_all(program, &files, class, by))
-            })
-        };
+        let here = |f: &Finding| f.by_default().filter(|_| project.holds(f.primary.place.file, inputs));
+        let before = [ByDefault::Device, ByDefault::Type].map(|by| {
+            let asked = findings.iter().filter(|f| here(f) == Some(by));
+            SetBefore::of(program, &graph, by, asked.flat_map(Finding::places))
+        });
         findings.retain(|f| {
-            let Some(by) = f.by_default().filter(|_| project.holds(f.primary.place.file, inputs)) else {
-                return true;
-            };
-            let reached = |p: Place| {
-                let file = program.module_of(p.file);
-                elsewhere.as_ref().is_some_and(|e| file.is_some_and(|m| e.reaches(m, by)))
-            };
-            !offered[usize::from(by == ByDefault::Type)] && !f.places().any(|p| reached(p) || made(p, by))
+            let Some(by) = here(f) else { return true };
+            !f.places().any(|p| before.iter().any(|b| b.reaches(program, p, by)))
         });
     }
     findings
@@ -188,24 +167,21 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
         }
         // A library is there for programs that are not in sight, which may move what it leaves where it is.
         let shared = project.is_built();
-        let files = project.modules(reading);
+        let graph = project.graph(reading);
+        let files = graph.files();
         let program = &reading.program;
         let target = |spot: &Spot| Some((program.module_of(spot.file)?, spot.entry));
         let class = |spot: &Spot| target(spot).and_then(|(m, f)| class_of(program, m, f));
-        let here =
-            findings.iter().flat_map(Finding::on_modules).filter(|spot| project.holds(spot.file, inputs));
-        let names: FxHashSet<Sym> =
-            here.filter_map(target).map(|(m, f)| program.get(m).ir.function(f).name).collect();
-        let calls = NamedCalls::of(program, &files, &names);
+        let paths = Paths::of(program, &graph, shared);
         let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
         findings.retain(|f| {
             let mut stays = |spot: &Spot| {
                 if !project.holds(spot.file, inputs) {
                     return false;
                 }
-                let rests = |k| *known.entry(k).or_insert_with(|| stays(program, &files, k));
+                let rests = |k| *known.entry(k).or_insert_with(|| stays(program, files, k));
                 !shared && class(spot).is_some_and(rests)
-                    || target(spot).is_some_and(|target| calls.while_making(program, target))
+                    || target(spot).is_some_and(|target| paths.while_making(target))
             };
             f.on_modules().next().is_none() || !f.on_modules().all(&mut stays)
         });
@@ -213,93 +189,73 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
     findings
 }
 
-/// The findings without those that all callers in the project have seen to: they call without gradients, or choose a GPU
-/// before.
-pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+/// The findings without those of this kind of which something holds that the paths to their causes say. The files that lead there are read.
+pub(super) fn answered_by_callers(
+    mut findings: Vec<Finding>,
+    reading: &mut Reading<'_>,
+    asks: &dyn Fn(&Finding, &Program) -> bool,
+    holds: &dyn Fn(&Finding, &Paths<'_>, &Reading<'_>) -> bool,
+) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let asks = |f: &Finding| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
-    for project in projects_of(&findings, |f, _| asks(f), reading) {
-        let here = |f: &Finding| asks(f) && project.holds(f.primary.place.file, inputs);
-        let name = |f: &Finding, program: &Program| -> Option<Sym> {
-            let (m, func) = function_at(program, f.primary.place)?;
-            Some(program.get(m).ir.function(func).name)
-        };
-        let names: FxHashSet<Sym> =
-            findings.iter().filter(|f| here(f)).filter_map(|f| name(f, &reading.program)).collect();
-        let files = project.modules(reading);
-        let mut calls = NamedCalls::of(&reading.program, &files, &names);
-        let known: FxHashSet<Sym> = calls.names(&reading.program).union(&names).copied().collect();
-        let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
-        let before = files.len();
-        project.complete(reading, &|text| mentions(text, &words));
-        let files = project.modules(reading);
-        if files.len() > before {
-            calls = NamedCalls::of(&reading.program, &files, &names);
-        }
-        let program = &reading.program;
-        findings.retain(|f| {
-            let target = function_at(program, f.primary.place).filter(|_| here(f));
-            !target.is_some_and(|target| match f.code {
-                WITH_GRADIENTS => calls.without_gradients(program, target),
-                _ => calls.after_choice(program, target),
-            })
-        });
+    for project in projects_of(&findings, asks, reading) {
+        let here =
+            |f: &Finding, program: &Program| asks(f, program) && project.holds(f.primary.place.file, inputs);
+        let asked = findings.iter().filter(|f| here(f, &reading.program));
+        let targets: Vec<Target> =
+            asked.flat_map(causes).filter_map(|place| function_at(&reading.program, place)).collect();
+        let graph = project.callers(reading, &targets, &[]);
+        let paths = Paths::of(&reading.program, &graph, project.is_built());
+        findings.retain(|f| !(here(f, &reading.program) && holds(f, &paths, reading)));
     }
     findings
+}
+
+/// The findings without those that all callers in the project have seen to: they call without gradients, or choose a GPU
+/// before.
+pub(super) fn seen_to_by_callers(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let asks = |f: &Finding, _: &Program| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
+    answered_by_callers(findings, reading, &asks, &|f, paths, reading| {
+        function_at(&reading.program, f.primary.place).is_some_and(|target| match f.code {
+            WITH_GRADIENTS => paths.without_gradients(target),
+            _ => paths.after_choice(target),
+        })
+    })
 }
 
 /// The findings without those about machines without CUDA, MPS among them, at places that only the processes of NCCL groups come to.
 pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let grouped = |f: &Finding, program: &Program| {
-        let spots = || f.ways().all(|way| is_spot_grouped(program, &way.spot));
-        let used = || causes(f).into_iter().all(|place| is_grouped(program, place));
-        // Each process of a group loads onto the one GPU that a file came from.
-        f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && f.assumes(is_way) && (spots() || used())
-    };
-    for project in projects_of(&findings, grouped, reading) {
+    // Each process of a group loads onto the one GPU that a file came from.
+    let asks = |f: &Finding, _: &Program| f.code == DOUBLE_ON_MPS || f.code != LOAD && f.assumes(is_way);
+    for project in projects_of(&findings, asks, reading) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER, GPU_GROUP_MAKER]));
-        let files = project.modules(reading);
+        let graph = project.graph(reading);
         let program = &reading.program;
-        if all_nccl(program, &files) {
-            findings.retain(|f| !(project.holds(f.primary.place.file, inputs) && grouped(f, program)));
+        if !all_nccl(program, graph.files()) {
+            continue;
         }
+        let here = |f: &Finding| asks(f, program) && project.holds(f.primary.place.file, inputs);
+        let spot = |way: &Way| {
+            let at = Span { start: way.spot.at, end: way.spot.at };
+            Place { file: way.spot.file, span: at }
+        };
+        let places = |f: &Finding| [causes(f), f.ways().map(spot).collect()].concat();
+        let asked = findings.iter().filter(|f| here(f)).flat_map(places);
+        let grouped = Grouped::of(program, &graph, asked);
+        let contains = |place: Place| grouped.contains(program, place);
+        findings.retain(|f| {
+            let spots = || f.code != DOUBLE_ON_MPS && f.ways().map(spot).all(contains);
+            !(here(f) && (spots() || causes(f).into_iter().all(contains)))
+        });
     }
     findings
 }
 
 /// The findings without those about copies that a program makes once.
-pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    for project in projects_of(&findings, |f, _| f.code == COPIED, reading) {
-        let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
-        let name = |place: Place, program: &Program| -> Option<Sym> {
-            let (m, func) = function_at(program, place)?;
-            Some(program.get(m).ir.function(func).name)
-        };
-        let once = |reading: &mut Reading<'_>, findings: &[Finding]| {
-            let places = findings.iter().flat_map(causes);
-            let names: FxHashSet<Sym> = places.filter_map(|at| name(at, &reading.program)).collect();
-            let files = project.modules(reading);
-            CalledOnce::of(&reading.program, &files, &names, project.is_built())
-        };
-        let (mut open, others): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|f| here(f));
-        let calls = once(reading, &open);
-        // Other files can only show more calls.
-        let all = |calls: &CalledOnce, f: &Finding, program: &Program| {
-            causes(f).into_iter().all(|place| calls.holds(program, place))
-        };
-        if open.iter().any(|f| all(&calls, f, &reading.program)) {
-            let known = calls.names(&reading.program);
-            let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
-            project.complete(reading, &|text| mentions(text, &words));
-            let calls = once(reading, &open);
-            open.retain(|f| !all(&calls, f, &reading.program));
-        }
-        findings = others;
-        findings.append(&mut open);
-    }
-    findings
+pub(super) fn copied_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    answered_by_callers(findings, reading, &|f, _| f.code == COPIED, &|f, paths, _| {
+        causes(f).into_iter().all(|place| paths.run_once(place))
+    })
 }
 
 /// The places of a finding's cause.
@@ -333,6 +289,11 @@ impl Project<'_> {
         intake.follow(wanted, analysis);
         *program = intake.link();
         true
+    }
+
+    /// Are all of its files there?
+    fn is_read(&self, reading: &mut Reading<'_>) -> bool {
+        self.files.iter().all(|path| reading.intake.file(path).is_some())
     }
 
     /// The same with more files.
@@ -412,35 +373,54 @@ impl Project<'_> {
         pairs.collect()
     }
 
-    /// Reads the files that name one of these functions, or whoever calls it; gives all of the project's.
-    pub(super) fn with_callers(&self, reading: &mut Reading<'_>, names: &FxHashSet<Sym>) -> Vec<ModIdx> {
-        let mut known = names.clone();
-        for _ in 0..MAX_HANDS {
-            let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
-            self.complete(reading, &|text| mentions(text, &words));
-            let files = self.modules(reading);
-            let around = NamedCalls::of(&reading.program, &files, names).names(&reading.program);
-            if around.is_subset(&known) {
-                break;
-            }
-            known.extend(around);
+    /// The call graph of those of its files that are there.
+    pub(super) fn graph(&self, reading: &mut Reading<'_>) -> Arc<CallGraph> {
+        let files = self.modules(reading);
+        let size = reading.program.modules.len();
+        reading.graphs.retain(|(known, _)| *known == size);
+        let known = reading.graphs.iter().find(|(_, graph)| graph.files() == files);
+        if let Some((_, graph)) = known {
+            return Arc::clone(graph);
         }
-        self.modules(reading)
+        let graph = Arc::new(CallGraph::of(&reading.program, &files));
+        reading.graphs.push((size, Arc::clone(&graph)));
+        graph
     }
 
-    /// Reads the files that call what writes for others: they say what is written.
-    pub(super) fn with_helpers(&self, reading: &mut Reading<'_>, mut files: Vec<ModIdx>) -> Vec<ModIdx> {
-        for _ in 0..MAX_HANDS {
-            let helpers = Writers::of(&reading.program, &files).helpers();
+    /// The call graph with the files that name one of these functions, one that calls it, or one of these words.
+    pub(super) fn callers(
+        &self,
+        reading: &mut Reading<'_>,
+        targets: &[Target],
+        words: &[&str],
+    ) -> Arc<CallGraph> {
+        loop {
+            let graph = self.graph(reading);
+            let size = reading.program.modules.len();
+            if self.is_read(reading) {
+                return graph;
+            }
+            let names = Paths::of(&reading.program, &graph, false).names(targets);
+            let words: Vec<&str> = words.iter().copied().chain(names.iter().map(|n| n.as_str())).collect();
+            self.complete(reading, &|text| mentions(text, &words));
+            if reading.program.modules.len() == size {
+                return graph;
+            }
+        }
+    }
+
+    /// The call graph with the files that call what writes for others: they say what is written.
+    pub(super) fn with_helpers(&self, reading: &mut Reading<'_>) -> Arc<CallGraph> {
+        loop {
+            let graph = self.graph(reading);
+            let size = reading.program.modules.len();
+            let helpers = Writers::of(&reading.program, &graph).helpers();
             let words: Vec<&str> = helpers.iter().map(|name| name.as_str()).collect();
             self.complete(reading, &|text| mentions(text, &words));
-            let more = self.modules(reading);
-            if more.len() == files.len() {
-                break;
+            if reading.program.modules.len() == size {
+                return graph;
             }
-            files = more;
         }
-        files
     }
 
     /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.

@@ -28,10 +28,9 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
             .collect();
         let words: Vec<&str> = loads.iter().filter_map(Load::word).collect();
         project.complete(reading, &|text| mentions(text, &words));
-        let files = project.modules(reading);
-        let files = project.with_helpers(reading, files);
+        let graph = project.with_helpers(reading);
         let program = &reading.program;
-        let writers = Writers::of(program, &files);
+        let writers = Writers::of(program, &graph);
         findings.retain(|f| {
             let loads = known(f, program).filter(|_| here(f));
             !loads.is_some_and(|loads| loads.iter().all(|load| writers.on_the_host(load)))

@@ -3,11 +3,13 @@
 //!
 //! All of the project's files are asked, whatever part of it is linted: so a run over one file says what a run over all of it says.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use aho_corasick::AhoCorasick;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -135,8 +137,8 @@ struct Code {
 impl Said {
     /// By all of the project's files, and what else may name what is in them.
     fn of(project: &Project<'_>, others: &[PathBuf], names: &FxHashSet<Sym>) -> Self {
-        let wanted: FxHashMap<&[u8], Sym> =
-            names.iter().map(|name| (name.as_str().as_bytes(), *name)).collect();
+        let wanted: Vec<Sym> = names.iter().copied().collect();
+        let finder = AhoCorasick::new(wanted.iter().map(|name| name.as_str())).ok();
         let (accelerator, program) = (AtomicBool::new(false), AtomicBool::new(false));
         // Once one file has it, the others need not be searched.
         let note = |found: &AtomicBool, text: &str, words: &[&str]| {
@@ -150,7 +152,9 @@ impl Said {
                 note(&accelerator, &text, &ACCELERATORS);
                 note(&program, &text, &[MAIN]);
             }
-            words(&text).filter_map(|word| wanted.get(word)).copied().collect()
+            let found = finder.iter().flat_map(|finder| finder.find_overlapping_iter(&*text));
+            let whole = found.filter(|at| is_whole(text.as_bytes(), at.range()));
+            whole.filter_map(|at| wanted.get(at.pattern().as_usize())).copied().collect()
         };
         let (notebooks, scripts): (Vec<&PathBuf>, Vec<&PathBuf>) =
             project.files().iter().partition(|path| is_notebook(path));
@@ -243,23 +247,35 @@ fn exported(ir: &Module) -> Vec<Span> {
     all.map(|value| ir.span(value)).collect()
 }
 
+/// May the byte be in what Python calls a name?
+fn is_part(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_' || !c.is_ascii()
+}
+
+/// Is it a word, and not a part of one?
+fn is_whole(text: &[u8], at: Range<usize>) -> bool {
+    let before = at.start.checked_sub(1).and_then(|n| text.get(n));
+    !before.into_iter().chain(text.get(at.end)).any(|&c| is_part(c))
+}
+
 /// The words of a text: what Python may call a name.
 fn words(text: &str) -> impl Iterator<Item = &[u8]> {
-    let part = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_' || !c.is_ascii();
-    text.as_bytes().split(move |c| !part(c)).filter(|word| !word.is_empty())
+    text.as_bytes().split(|&c| !is_part(c)).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{uses, words};
+    use super::{is_whole, uses, words};
     use crate::lower::{Kind, lower};
     use crate::span::{FileId, Span};
     use crate::sym::Sym;
 
     #[test]
     fn words_are_whole() {
-        let found: Vec<&[u8]> = words("step(step) my_step steps step\u{e9}").collect();
-        assert_eq!(found.iter().filter(|word| **word == b"step").count(), 2);
+        let text = "step(step) my_step steps step\u{e9}";
+        assert_eq!(words(text).filter(|word| *word == b"step").count(), 2);
+        let found = text.match_indices("step").filter(|&(at, _)| is_whole(text.as_bytes(), at..at + 4));
+        assert_eq!(found.count(), 2);
     }
 
     #[test]

@@ -6,10 +6,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::flow::project::CallGraph;
+use crate::flow::project::call_graph::Mention;
 use crate::flow::project::data_loading::HostSide;
 use crate::flow::project::method_calls::{gives_host, through_object, unknown_makes};
-use crate::flow::query::call_sites::own_method;
-use crate::flow::query::nodes::{Node, Target, named};
+use crate::flow::query::nodes::Target;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
@@ -34,13 +35,41 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Looks for calls of `targets` in these files of the program.
-    pub fn of(program: &Program, files: &[ModIdx], targets: &FxHashSet<Target>) -> Self {
-        let mut search = Search { program, targets, calls: Self::default() };
-        for &m in files {
-            search.file(m);
+    /// Looks for calls of `targets` in the files of the call graph.
+    pub fn of(program: &Program, graph: &CallGraph, targets: &FxHashSet<Target>) -> Self {
+        let all = targets.iter().map(|&target| (target, Self::sites_of(program, graph, target)));
+        Self { sites: all.filter(|(_, sites)| !sites.is_empty()).collect() }
+    }
+
+    /// The calls of a function, be it a static method by its class's name. A method of what nobody knows is not followed where it is
+    /// called, so such a call decides nothing.
+    fn sites_of(program: &Program, graph: &CallGraph, target: Target) -> Vec<Site> {
+        let name = program.get(target.0).ir.function(target.1).name;
+        let site = |(module, call), through_object| Site { module, call, through_object };
+        let mut sites: Vec<Site> = graph.calls(program, target).map(|at| site(at, false)).collect();
+        if name.as_str() == "__init__" {
+            sites.extend(graph.constructions(program, target).map(|at| site(at, false)));
+            return sites;
         }
-        search.calls
+        let names = FxHashSet::from_iter([name]);
+        let itself = name.as_str() == "__call__";
+        let anywhere = graph.files().iter().filter(|_| itself).flat_map(|&m| {
+            let calls = program.get(m).ir.calls().len();
+            (0..u32::try_from(calls).unwrap_or(u32::MAX)).map(move |n| (m, CallId(n)))
+        });
+        let named = graph.named_like(program, target).filter_map(Mention::call).filter(|_| !itself);
+        for (m, call) in named.chain(anywhere) {
+            if sites.iter().any(|known| (known.module, known.call) == (m, call)) {
+                continue;
+            }
+            let func = program.get(m).ir.call(call).func;
+            let by_class = program.method_of_class(m, func) == Some(target);
+            let (classes, name) = through_object(program, m, program.get(m).ir.call(call), &names);
+            if by_class || classes.into_iter().any(|class| program.find_method(class, name) == Some(target)) {
+                sites.push(site((m, call), !by_class));
+            }
+        }
+        sites
     }
 
     /// The functions that hand on what they are given to one of those that were looked for: who calls these decides, too.
@@ -148,47 +177,6 @@ impl Decision<'_> {
                 self.side.is_some_and(|side| side.contains(self.program, around))
                     || gives_host(self.program, site.module, call, index, param.name)
             })
-    }
-}
-
-struct Search<'a> {
-    program: &'a Program,
-    targets: &'a FxHashSet<Target>,
-    calls: Calls,
-}
-
-impl Search<'_> {
-    fn file(&mut self, m: ModIdx) {
-        let ir = &self.program.get(m).ir;
-        let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
-        let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
-        let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
-        for (n, call) in ir.calls().enumerate() {
-            let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
-            let site = |through_object| Site { module: m, call: id, through_object };
-            if let Some(target) = self.called(m, call.func) {
-                self.calls.sites.entry(target).or_default().push(site(false));
-                continue;
-            }
-            let (classes, name) = through_object(self.program, m, call, &names);
-            for target in classes.into_iter().filter_map(|k| method(k, name)) {
-                self.calls.sites.entry(target).or_default().push(site(true));
-            }
-        }
-    }
-
-    /// The function that the call is of, be it a static method by its class's name. A method of what nobody knows is not followed where it is called, so such a call
-    /// decides nothing.
-    fn called(&self, m: ModIdx, func: ExprId) -> Option<Target> {
-        let target = match named(self.program, m, func) {
-            Some(Node::Function(m, f)) => (m, f),
-            Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__"))?,
-            None => {
-                let around = self.program.get(m).ir.function_around(func);
-                self.program.method_of_class(m, func).or_else(|| own_method(self.program, m, around, func))?
-            }
-        };
-        self.targets.contains(&target).then_some(target)
     }
 }
 

@@ -5,10 +5,9 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::flow::project::CallGraph;
 use crate::flow::project::saved_devices::Contents;
-use crate::flow::query::call_sites::{
-    Callers, Chain, MAX_CALLERS, Site, argument, assigned, note_call, through,
-};
+use crate::flow::query::call_sites::{Chain, MAX_CALLERS, Site, argument, assigned, calls, through};
 use crate::flow::query::reaching_values::Stored;
 use crate::ir::{CallId, Expr, ExprId, FuncId, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
@@ -75,26 +74,20 @@ fn counterpart(program: &Program, module: ModIdx, mut func: FuncId) -> Option<(M
 pub struct Writers<'a> {
     program: &'a Program,
     saves: Vec<(Site<'static>, CallId)>,
-    callers: Callers,
+    graph: &'a CallGraph,
 }
 
 impl<'a> Writers<'a> {
-    /// Those in these files.
-    pub fn of(program: &'a Program, files: &[ModIdx]) -> Self {
-        let (mut saves, mut callers) = (Vec::new(), Callers::default());
-        for &m in files {
+    /// Those in the files of this call graph.
+    pub fn of(program: &'a Program, graph: &'a CallGraph) -> Self {
+        let mut saves = Vec::new();
+        for &m in graph.files() {
             let ir = &program.get(m).ir;
-            for (n, e) in ir.exprs.iter().enumerate() {
-                let &Expr::Call(id) = e else { continue };
-                let site = Site::of(m, ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
-                if is_save(program, m, ir.call(id).func) {
-                    saves.push((site, id));
-                } else {
-                    note_call(program, &mut callers, site, id);
-                }
+            for (n, call) in (0..).zip(ir.calls()).filter(|(_, call)| is_save(program, m, call.func)) {
+                saves.push((Site::of(m, ir.function_around(call.func)), CallId(n)));
             }
         }
-        Self { program, saves, callers }
+        Self { program, saves, graph }
     }
 
     /// The functions that save what they are given, or hand it on to one that does, by their names.
@@ -108,7 +101,7 @@ impl<'a> Writers<'a> {
         let saves = self.saves.iter().filter(|(site, call)| is_given(site, *call));
         let mut found: FxHashSet<(ModIdx, FuncId)> = saves.map(|(s, _)| (s.module, s.func)).collect();
         for _ in 0..MAX_CHAIN {
-            let calls = found.iter().filter_map(|f| self.callers.get(f)).flatten();
+            let calls = found.iter().flat_map(|&f| calls(self.program, self.graph, f));
             let handing = calls.filter(|(site, call)| is_given(site, *call));
             let more: Vec<(ModIdx, FuncId)> = handing.map(|(s, _)| (s.module, s.func)).collect();
             found.extend(more);
@@ -170,8 +163,9 @@ impl<'a> Writers<'a> {
             let mut next = Vec::new();
             for chain in &last {
                 let top = chain.last().map_or(site, |&(caller, _)| caller);
-                let calls = self.callers.get(&(top.module, top.func)).into_iter().flatten();
-                for &(caller, call) in calls.take(MAX_CALLERS) {
+                for (caller, call) in
+                    calls(self.program, self.graph, (top.module, top.func)).take(MAX_CALLERS)
+                {
                     let seen = |s: &Site<'_>| s.module == caller.module && s.func == caller.func;
                     if !seen(&site) && !chain.iter().any(|(s, _)| seen(s)) {
                         next.push([chain.as_slice(), &[(caller, call)]].concat());
@@ -189,7 +183,7 @@ impl<'a> Writers<'a> {
     fn stored(&self, site: &Site<'_>, call: CallId) -> Option<Stored> {
         let ir = &self.program.get(site.module).ir;
         let what = argument(ir.call(call), 0, Sym::new("obj"))?;
-        let contents = Contents { program: self.program, callers: &self.callers };
+        let contents = Contents { program: self.program, graph: self.graph };
         Some(contents.of(site, what))
     }
 }

@@ -5,10 +5,16 @@
 //! project's other code mentions it, and each mention is in such a place, or in what is on the host side itself. What nobody
 //! mentions is there for others, who may give it anything.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::query::nodes::{Node, Target, named, node_of};
-use crate::ir::{Arg, ArgKind, Call, ClassId, Expr, ExprId, FuncId, Function, Module, Slot, Stmt};
+use crate::flow::project::CallGraph;
+use crate::flow::project::call_graph::{Node, Route, made_at};
+use crate::flow::project::context::{Context, Fact};
+use crate::flow::query::nodes::Target;
+use crate::ir::{Arg, ArgKind, Call, ClassId, Expr, ExprId, Function, Module, Stmt};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{Base, base_class};
@@ -19,235 +25,98 @@ const OPENS_PICTURES: &[&str] = &["PIL.Image.open", "cv2.imread", "imageio.imrea
 /// Registries of the steps that make a data set's items.
 const REGISTRIES: &[&str] = &["PIPELINES", "TRANSFORMS"];
 
-/// What code mentions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Thing {
-    Function(ModIdx, FuncId),
-    Class(ClassKey),
-    /// A table of functions or classes.
-    Table(ModIdx, Slot),
-}
-
-impl From<Node> for Thing {
-    fn from(node: Node) -> Self {
-        match node {
-            Node::Function(m, f) => Self::Function(m, f),
-            Node::Class(key) => Self::Class(key),
-        }
-    }
-}
-
-/// Who mentions functions and classes, and which of them are on the host side.
+/// Which functions and classes are on the host side.
 #[derive(Debug, Default)]
 pub struct HostSide {
-    /// Who mentions it: something of the project, or a place that may be anywhere.
-    mentions: FxHashMap<Thing, Vec<Option<Thing>>>,
-    /// Mentioned where data is prepared.
-    handed: FxHashSet<Thing>,
-    /// Data sets and collate functions.
-    roots: FxHashSet<Thing>,
-    host: FxHashSet<Thing>,
+    graph: Arc<CallGraph>,
+    /// Where each file prepares data, once that has been asked.
+    prepared: RefCell<FxHashMap<ModIdx, FxHashSet<ExprId>>>,
 }
 
 impl HostSide {
-    /// Looks at these files of the program.
-    pub fn of(program: &Program, files: &[ModIdx]) -> Self {
-        let mut search = Search { program, side: Self::default() };
-        for &m in files {
-            search.file(m);
-        }
-        search.side.solve()
+    /// In the files of this call graph.
+    pub fn of(graph: Arc<CallGraph>) -> Self {
+        Self { graph, prepared: RefCell::default() }
     }
 
     /// Is the function on the host side?
-    pub fn contains(&self, program: &Program, (m, f): Target) -> bool {
-        node_of(&program.get(m).ir, m, f).is_some_and(|node| self.host.contains(&node.into()))
+    pub fn contains(&self, program: &Program, target: Target) -> bool {
+        node(program, target).is_some_and(|node| self.context(program, &[target]).holds(node))
     }
 
-    /// The names of the function and of what leads to it, whose mentions decide; none if a mention in these files may be
-    /// anywhere.
-    pub fn leading_to(&self, program: &Program, (m, f): Target) -> Vec<&'static str> {
-        let mut todo: Vec<Thing> = node_of(&program.get(m).ir, m, f).into_iter().map(Thing::from).collect();
-        let mut seen: FxHashSet<Thing> = todo.iter().copied().collect();
-        while let Some(thing) = todo.pop() {
-            for &from in self.mentions.get(&thing).into_iter().flatten() {
-                let Some(from) = from else { return Vec::new() };
-                if !self.roots.contains(&from) && seen.insert(from) {
-                    todo.push(from);
-                }
-            }
-        }
-        seen.into_iter().map(|thing| name(program, thing)).collect()
+    /// The names of what leads to these functions, as far as their mentions decide.
+    pub fn leading_to(&self, program: &Program, targets: &[Target]) -> FxHashSet<Sym> {
+        self.context(program, targets).names(program)
     }
 
-    /// What is mentioned by nothing but the host side joins it.
-    fn solve(mut self) -> Self {
-        self.host.clone_from(&self.roots);
-        loop {
-            let joins = |&(thing, from): &(&Thing, &Vec<Option<Thing>>)| {
-                let some = self.handed.contains(thing) || !from.is_empty();
-                some && from.iter().all(|f| f.is_some_and(|f| self.host.contains(&f)))
-            };
-            let more: Vec<Thing> = self
-                .mentions
-                .iter()
-                .filter(|(thing, _)| !self.host.contains(thing))
-                .filter(joins)
-                .map(|(&thing, _)| thing)
-                .collect();
-            if more.is_empty() {
-                return self;
-            }
-            self.host.extend(more);
-        }
-    }
-}
-
-fn name(program: &Program, thing: Thing) -> &'static str {
-    match thing {
-        Thing::Function(m, f) => program.get(m).ir.function(f).name.as_str(),
-        Thing::Class(key) => program.get(key.module).ir.class(key.class).name.as_str(),
-        Thing::Table(m, slot) => {
-            program.get(m).ir.function(FuncId(0)).slots.get(usize::from(slot)).map_or("", |s| s.as_str())
-        }
-    }
-}
-
-struct Search<'a> {
-    program: &'a Program,
-    side: HostSide,
-}
-
-impl Search<'_> {
-    fn file(&mut self, m: ModIdx) {
-        let program = self.program;
-        let ir = &program.get(m).ir;
-        let mut skipped = ir.silent().clone();
-        skipped.extend(targets(ir));
-        let prepared = self.prepared(m);
-        let tables = tables(ir, m);
-        for n in 0..ir.exprs.len() {
-            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(e) {
-                continue;
-            }
-            let Some(thing) = self.thing(m, e) else { continue };
-            let from = tables
-                .get(&e)
-                .map(|&(m, slot)| Thing::Table(m, slot))
-                .or_else(|| Some(node_of(ir, m, ir.function_around(e))?.into()));
-            if prepared.contains(&e) {
-                self.side.handed.insert(thing);
-                self.side.mentions.entry(thing).or_default();
-            } else if from != Some(thing) {
-                self.side.mentions.entry(thing).or_default().push(from);
-            }
-        }
-        self.roots(m);
-        self.registered(m);
-    }
-
-    fn thing(&self, m: ModIdx, e: ExprId) -> Option<Thing> {
-        match named(self.program, m, e) {
-            Some(node) => Some(node.into()),
-            None => match self.program.resolve_expr(m, e)? {
-                Resolved::Variable(m, slot) => Some(Thing::Table(m, slot)),
-                _ => None,
+    fn context(&self, program: &Program, targets: &[Target]) -> Context {
+        let fact = Fact {
+            route: Route::Made,
+            at: &|_, mention| {
+                let mut known = self.prepared.borrow_mut();
+                let places = known.entry(mention.module).or_insert_with(|| prepared(program, mention.module));
+                places.contains(&mention.expr).into()
             },
-        }
-    }
-
-    /// The file's data sets and collate functions are on the host side from the beginning; subclasses run the methods of
-    /// their bases.
-    fn roots(&mut self, m: ModIdx) {
-        let linked = self.program.get(m);
-        for (n, info) in linked.classes.iter().enumerate() {
-            let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
-            for &base in info.mro.iter().filter(|&&k| k != class) {
-                let from = Some(Thing::Class(class));
-                self.side.mentions.entry(Thing::Class(base)).or_default().push(from);
-            }
-            let step = is_registered_step(&linked.ir, class.class) || is_step(self.program, class);
-            if is_data_set(self.program, class) || collates(&linked.ir, class.class) || step {
-                self.side.roots.insert(Thing::Class(class));
-            }
-        }
-        for (n, f) in linked.ir.functions.iter().enumerate() {
-            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            let Some(node) = node_of(&linked.ir, m, func) else { continue };
-            if node == Node::Function(m, func) && is_collate(f) {
-                self.side.roots.insert(node.into());
-            }
-        }
-    }
-
-    /// `@register("name")`, where `register` puts what it is given into a table: who reads the table comes to it.
-    fn registered(&mut self, m: ModIdx) {
-        let program = self.program;
-        let ir = &program.get(m).ir;
-        let functions = ir.functions.iter().enumerate().filter(|(_, f)| f.class.is_none());
-        let functions = functions.map(|(n, f)| {
-            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            (Thing::Function(m, func), f.decorators)
-        });
-        let classes = ir.classes.iter().enumerate().map(|(n, c)| {
-            let class = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
-            (Thing::Class(ClassKey { module: m, class }), c.decorators)
-        });
-        let all: Vec<_> = functions.chain(classes).collect();
-        for (thing, decorators) in all {
-            for &d in ir.list(decorators) {
-                let by = match ir.expr(d) {
-                    Expr::Call(id) => ir.call(id).func,
-                    _ => d,
-                };
-                let Some(Node::Function(rm, r)) = named(program, m, by) else { continue };
-                let there = &program.get(rm).ir;
-                let range = there.exprs_of(there.function(r));
-                for table in filled(there).filter(|e| range.contains(&(e.0 as usize))) {
-                    let Some(table) = self.thing(rm, table) else { continue };
-                    self.side.mentions.entry(thing).or_default().push(Some(table));
-                }
-            }
-        }
-    }
-
-    /// What is handed over where data is prepared: `collate_fn=…`, `transform=…` of a data set, the steps of a `Compose`.
-    fn prepared(&self, m: ModIdx) -> FxHashSet<ExprId> {
-        let ir = &self.program.get(m).ir;
-        let mut found = FxHashSet::default();
-        let mut add = |e: ExprId| {
-            found.extend(ir.exprs_in(e).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
+            of: &|node| prepares(program, node).into(),
         };
-        for call in ir.calls() {
-            let data = self.makes_data_set(m, call);
-            for a in call.args.iter().filter(|a| is_for_data(a, data)) {
-                add(a.value);
-                put_into(ir, call, a.value).into_iter().for_each(&mut add);
-            }
-            let compose = ir.last_name(call.func).is_some_and(|name| name.as_str() == "Compose");
-            if compose && pictures(ir, call.func) {
-                call.args.iter().for_each(|a| add(a.value));
-                for e in call.args.iter().flat_map(|a| steps(ir, a.value)) {
-                    put_into(ir, call, e).into_iter().for_each(&mut add);
-                }
-            } else if adds_step(ir, call) {
-                call.args.iter().for_each(|a| add(a.value));
-            }
-        }
-        found
+        Context::of(program, &self.graph, targets.iter().filter_map(|&target| node(program, target)), &fact)
     }
+}
 
-    /// Is it a call that makes a data set: one of the project's, or one that torchvision and others have?
-    fn makes_data_set(&self, m: ModIdx, call: Call<'_>) -> bool {
-        match self.program.resolve_expr(m, call.func) {
-            Some(Resolved::Class(key)) => is_data_set(self.program, key),
-            Some(Resolved::External(path)) => {
-                let path = path.as_str();
-                path.starts_with("torchvision.datasets.") || path.ends_with("Dataset")
-            }
-            _ => false,
+fn node(program: &Program, (m, f): Target) -> Option<Node> {
+    made_at(&program.get(m).ir, m, f)
+}
+
+/// Is it a data set, a step of one, or what puts items together?
+fn prepares(program: &Program, node: Node) -> bool {
+    match node {
+        Node::Function(m, f) => is_collate(program.get(m).ir.function(f)),
+        Node::Class(key) | Node::Instance(key) => {
+            let ir = &program.get(key.module).ir;
+            is_data_set(program, key)
+                || collates(ir, key.class)
+                || is_registered_step(ir, key.class)
+                || is_step(program, key)
         }
+        Node::Table(..) => false,
+    }
+}
+
+/// What is handed over where data is prepared: `collate_fn=…`, `transform=…` of a data set, the steps of a `Compose`.
+fn prepared(program: &Program, m: ModIdx) -> FxHashSet<ExprId> {
+    let ir = &program.get(m).ir;
+    let mut found = FxHashSet::default();
+    let mut add = |e: ExprId| {
+        found.extend(ir.exprs_in(e).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
+    };
+    for call in ir.calls() {
+        let data = makes_data_set(program, m, call);
+        for a in call.args.iter().filter(|a| is_for_data(a, data)) {
+            add(a.value);
+            put_into(ir, call, a.value).into_iter().for_each(&mut add);
+        }
+        let compose = ir.last_name(call.func).is_some_and(|name| name.as_str() == "Compose");
+        if compose && pictures(ir, call.func) {
+            call.args.iter().for_each(|a| add(a.value));
+            for e in call.args.iter().flat_map(|a| steps(ir, a.value)) {
+                put_into(ir, call, e).into_iter().for_each(&mut add);
+            }
+        } else if adds_step(ir, call) {
+            call.args.iter().for_each(|a| add(a.value));
+        }
+    }
+    found
+}
+
+/// Is it a call that makes a data set: one of the project's, or one that torchvision and others have?
+fn makes_data_set(program: &Program, m: ModIdx, call: Call<'_>) -> bool {
+    match program.resolve_expr(m, call.func) {
+        Some(Resolved::Class(key)) => is_data_set(program, key),
+        Some(Resolved::External(path)) => {
+            let path = path.as_str();
+            path.starts_with("torchvision.datasets.") || path.ends_with("Dataset")
+        }
+        _ => false,
     }
 }
 
@@ -380,49 +249,4 @@ fn put_into(ir: &Module, call: Call<'_>, given: ExprId) -> Vec<ExprId> {
         _ => None,
     });
     put.chain(added).collect()
-}
-
-/// Targets of assignments, and tables that something is put into: nothing is read there.
-fn targets(ir: &Module) -> FxHashSet<ExprId> {
-    let assigned = ir.stmts.iter().filter_map(|stmt| match *stmt {
-        Stmt::Assign { targets, .. } => Some(targets),
-        _ => None,
-    });
-    let assigned = assigned.flat_map(|targets| ir.list(targets).iter().copied());
-    assigned.chain(filled(ir)).collect()
-}
-
-/// `table` of `table[name] = f`.
-fn filled(ir: &Module) -> impl Iterator<Item = ExprId> + '_ {
-    let assigned = ir.stmts.iter().filter_map(|stmt| match *stmt {
-        Stmt::Assign { targets, .. } => Some(targets),
-        _ => None,
-    });
-    assigned.flat_map(|targets| ir.list(targets)).filter_map(|&t| match ir.expr(t) {
-        Expr::Index { base, .. } => Some(base),
-        _ => None,
-    })
-}
-
-/// The table at the top of a file in which an expression stands: `{"plain": Matcher}`.
-pub(crate) fn tables(ir: &Module, m: ModIdx) -> FxHashMap<ExprId, (ModIdx, Slot)> {
-    let mut found = FxHashMap::default();
-    for &s in ir.block(ir.function(FuncId(0)).body) {
-        let (target, value) = match *ir.stmt(s) {
-            Stmt::Assign { targets, value } => match *ir.list(targets) {
-                [target] => (target, value),
-                _ => continue,
-            },
-            Stmt::AnnAssign { target, value: Some(value), .. } => (target, value),
-            _ => continue,
-        };
-        let (Expr::Var(crate::ir::Var::Local(slot)), Expr::Dict(_) | Expr::List(_) | Expr::Tuple(_)) =
-            (ir.expr(target), ir.expr(value))
-        else {
-            continue;
-        };
-        let within = ir.exprs_in(value).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-        found.extend(within.map(|e| (e, (m, slot))));
-    }
-    found
 }

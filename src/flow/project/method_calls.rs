@@ -5,10 +5,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::project::data_loading::tables;
 use crate::flow::project::saved_devices::Contents;
 use crate::flow::project::unmoved_modules::class_of;
-use crate::flow::query::call_sites::{Callers, Site, argument, own_method};
+use crate::flow::project::{CallGraph, entries};
+use crate::flow::query::call_sites::{Site, argument, own_method};
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::{Given, Stored};
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
@@ -144,7 +144,7 @@ pub(crate) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModI
     let mut values = Vec::new();
     for &k in &program.class(class).mro {
         let ir = &program.get(k.module).ir;
-        for stmt in &ir.stmts {
+        for stmt in &ir.stmts[ir.stmts_of(ir.function(ir.class(k.class).body))] {
             let Stmt::Assign { targets, value } = *stmt else { continue };
             let sets = |&t: &ExprId| {
                 matches!(ir.expr(t), Expr::Attr { base, name: n }
@@ -183,10 +183,10 @@ fn classes_made(program: &Program, m: ModIdx, e: ExprId) -> Option<Vec<ClassKey>
 fn classes_in_table(program: &Program, table: Resolved) -> Option<Vec<ClassKey>> {
     let Resolved::Variable(m, slot) = table else { return None };
     let ir = &program.get(m).ir;
-    let within = tables(ir, m);
+    let within = entries(ir);
     let named = within
         .iter()
-        .filter(|&(&e, &of)| of == (m, slot) && matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }));
+        .filter(|&(&e, &of)| of == slot && matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }));
     let class = |e: ExprId| match program.resolve_expr(m, e) {
         Some(Resolved::Class(key)) => Some(key),
         _ => None,
@@ -198,9 +198,9 @@ fn classes_in_table(program: &Program, table: Resolved) -> Option<Vec<ClassKey>>
 /// Is what the call of a method gives for this parameter on the host, as far as the source says it?
 pub(crate) fn gives_host(program: &Program, m: ModIdx, call: Call<'_>, index: usize, name: Sym) -> bool {
     let Some(given) = index.checked_sub(1).and_then(|at| argument(call, at, name)) else { return false };
-    let callers = Callers::default();
+    let graph = CallGraph::default();
     let site = Site::of(m, program.get(m).ir.function_around(call.func));
-    Contents { program, callers: &callers }.of(&site, given) == Stored::Host
+    Contents { program, graph: &graph }.of(&site, given) == Stored::Host
 }
 
 /// Is it, or a part of it, the result of something that nobody knows: `self.net(x)[0]`?

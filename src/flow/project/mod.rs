@@ -1,19 +1,30 @@
-//! Questions about a whole project: who calls a function, and what holds wherever that happens.
+//! Questions about a whole project: what holds on every path from its entry points to a function?
+//!
+//! [`call_graph`] finds the mentions of functions and classes, [`context`] solves, [`facts`] says what holds at one place, and
+//! [`questions`] puts them together, one function a question.
 
 pub(crate) mod call_arguments;
-pub(crate) mod calls_by_name;
+pub(crate) mod call_graph;
 pub(crate) mod checkpoint_writers;
+pub(crate) mod context;
 pub(crate) mod cuda_required;
 pub(crate) mod data_loading;
 pub(crate) mod default_device;
 pub(crate) mod device_choice;
+pub(crate) mod facts;
 pub(crate) mod machine_questions;
 pub(crate) mod method_calls;
 pub(crate) mod mps_checks;
 pub(crate) mod placeholders;
 pub(crate) mod process_groups;
-pub(crate) mod runs_once;
+pub(crate) mod questions;
+pub(crate) mod reader;
 pub(crate) mod saved_calls;
 pub(crate) mod saved_devices;
 pub(crate) mod self_moving_classes;
 pub(crate) mod unmoved_modules;
+
+pub use call_graph::CallGraph;
+pub use questions::Paths;
+pub(super) use questions::is_implicit;
+pub(super) use reader::entries;

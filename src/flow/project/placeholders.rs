@@ -1,14 +1,15 @@
 //! What only runs where something is missing that is always there: `if sample is None: sample = self.make_dummy(…)`, where whoever
 //! calls the function gives a sample, or `if self.remap is not None`, where nobody makes such an object with one.
-//!
-//! Like [`NamedCalls`], by name: what anybody in the project calls under the name of the function counts as a call of it.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
-use crate::flow::project::calls_by_name::{NamedCalls, function_at};
+use crate::flow::project::call_graph::{Kind, Node, Route};
 use crate::flow::project::unmoved_modules::class_of;
+use crate::flow::project::{Paths, is_implicit};
 use crate::flow::query::call_sites::{argument, given_for};
-use crate::flow::query::nodes::{Node, Target, named};
+use crate::flow::query::nodes::function_at;
 use crate::flow::query::path_conditions::conditions;
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, FuncId, FuncKind, Function, Module, Param, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
@@ -17,24 +18,19 @@ use crate::sym::Sym;
 
 /// So many functions around one another are looked at.
 const MAX_NAMES: usize = 8;
-/// Methods that are called without a word.
-const UNSPOKEN: &[&str] = &["forward", "backward"];
 /// What gives nothing where there is nothing.
 const MAY_LACK: &[&str] = &["get", "getattr", "pop", "next", "search", "match"];
 
-/// Who calls functions of some names, and with what.
+/// Who calls functions, and with what.
 pub struct StandIns<'a> {
     program: &'a Program,
-    files: &'a [ModIdx],
-    calls: NamedCalls,
-    /// Others will call its functions, too, and make its objects.
-    shared: bool,
+    paths: Paths<'a>,
 }
 
 impl<'a> StandIns<'a> {
-    /// Looks for calls of these names in these files. What is `shared` is made to be installed.
-    pub fn of(program: &'a Program, files: &'a [ModIdx], names: &FxHashSet<Sym>, shared: bool) -> Self {
-        Self { program, files, calls: NamedCalls::of(program, files, names), shared }
+    /// Looks along these paths.
+    pub fn of(paths: Paths<'a>) -> Self {
+        Self { program: paths.program, paths }
     }
 
     /// The names that tell who comes to the place, and who makes the object; nothing if no test for what is missing leads there in
@@ -66,10 +62,8 @@ impl<'a> StandIns<'a> {
     /// Is what stands at the place only come to where something is missing that nobody leaves out, or there that nobody gives?
     pub fn holds(&self, place: Place) -> bool {
         let Some(target) = function_at(self.program, place) else { return false };
-        let by_name = |(m, f): Target| !is_unspoken(self.program.get(m).ir.function(f));
         let never = |m: ModIdx, e: ExprId| self.is_skipped(m, self.program.get(m).ir.span(e));
-        self.is_skipped(target.0, place.span)
-            || self.calls.only_where(self.program, self.files, target, &by_name, &never)
+        self.is_skipped(target.0, place.span) || self.paths.whenever(target, &never)
     }
 
     /// Is there a test around the place that comes out the other way?
@@ -106,29 +100,21 @@ impl<'a> StandIns<'a> {
         let Some(n) = function.params.iter().position(is) else { return false };
         // What need not be given, others who call it may leave out.
         let optional = function.params[n].default.is_some();
-        if function.kind != FuncKind::Function || is_unspoken(function) {
+        if function.kind != FuncKind::Function || is_implicit(function) {
             return false;
         }
         let before = sets(ir, function, ir.expr(variable)).any(|(e, _)| ir.span(e).start < at.start);
-        let Some(sites) = self.calls.sites.get(&function.name) else { return false };
-        let mut sites = sites
-            .iter()
-            .filter(|&&(k, call)| {
-                let site = self.program.get(k).ir.call(call).func;
-                !(k == m && function.span.contains(self.program.get(k).ir.span(site)))
-            })
-            .peekable();
-        !before
-            && sites.peek().is_some()
-            && sites.all(|&(k, call)| {
-                let there = &self.program.get(k).ir;
-                let call = there.call(call);
-                let spread = call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar));
-                match given_for(function, n, there, call) {
-                    Some(e) => (k == m || !self.shared || !optional) && !may_be_none(there, e),
-                    None => !optional && !spread,
-                }
-            })
+        let Some(calls) = self.paths.calls((m, f)).filter(|calls| !before && !calls.is_empty()) else {
+            return false;
+        };
+        calls.into_iter().all(|(k, call)| {
+            let there = &self.program.get(k).ir;
+            let call = there.call(call);
+            match given_for(function, n, there, call) {
+                Some(e) => (k == m || !self.paths.shared || !optional) && !may_be_none(there, e),
+                None => !optional && !is_spread(call),
+            }
+        })
     }
 
     /// `self.remap`, which the constructor takes from a parameter that nobody gives?
@@ -140,43 +126,30 @@ impl<'a> StandIns<'a> {
             return false;
         };
         let Some(init) = self.program.own_method(class, Sym::new("__init__")) else { return false };
-        // Whoever sets it may set it to something.
-        let mut values = self
-            .files
-            .iter()
-            .flat_map(|&k| set_attributes(&self.program.get(k).ir, name).map(move |e| (k, e)));
-        let (Some((k, value)), None) = (values.next(), values.next()) else { return false };
-        let init_function = ir.function(init);
-        let kept = |p: &Param| ir.expr(value) == Expr::Var(Var::Local(p.slot));
-        if (k, ir.function_around(value)) != (class.module, init) {
-            return false;
-        }
-        let Some(n) = init_function.params.iter().position(kept) else { return false };
-        let param = &init_function.params[n];
-        param.default.is_some_and(|e| ir.expr(e) == Expr::None) && self.is_made_without(class, n, param.name)
+        let function = ir.function(init);
+        let given = |value: ExprId| {
+            let is = |p: &Param| ir.expr(value) == Expr::Var(Var::Local(p.slot));
+            let n = function.params.iter().position(is)?;
+            function.params[n].default.filter(|&e| ir.expr(e) == Expr::None).map(|_| n)
+        };
+        let Some(n) = set_attributes(ir, ir.stmts_of(function), name).find_map(given) else { return false };
+        // Whoever sets it elsewhere may set it to something.
+        let all = self.paths.graph.files().iter().map(|&k| &self.program.get(k).ir);
+        let values = all.flat_map(|ir| set_attributes(ir, 0..ir.stmts.len(), name));
+        values.take(2).count() == 1 && self.is_made_without(class, n, function.params[n].name)
     }
 
     /// Does the project make instances of the class, and none with something for this parameter of the constructor?
     fn is_made_without(&self, class: ClassKey, n: usize, name: Sym) -> bool {
-        let mut made = false;
-        for &k in self.files {
-            let linked = self.program.get(k);
-            if linked.classes.iter().any(|info| info.mro.len() > 1 && info.mro[1..].contains(&class)) {
-                return false;
-            }
-            let ir = &linked.ir;
-            for call in ir.calls() {
-                if named(self.program, k, call.func) != Some(Node::Class(class)) {
-                    continue;
-                }
-                made = true;
-                let given = argument(call, n.saturating_sub(1), name);
-                if is_spread(call) || given.is_some_and(|e| ir.expr(e) != Expr::None) {
-                    return false;
-                }
-            }
-        }
-        made
+        let mentions = self.paths.graph.mentions(self.program, Node::Class(class), Route::Made);
+        let mut mentions = mentions.map(|(mention, _)| mention).peekable();
+        mentions.peek().is_some()
+            && mentions.all(|mention| {
+                let Kind::Call(call) = mention.kind else { return false };
+                let ir = &self.program.get(mention.module).ir;
+                let given = argument(ir.call(call), n.saturating_sub(1), name);
+                !is_spread(ir.call(call)) && given.is_none_or(|e| ir.expr(e) == Expr::None)
+            })
     }
 }
 
@@ -189,10 +162,6 @@ fn asks_for_none(ir: &Module, test: ExprId) -> bool {
 
 fn is_spread(call: Call<'_>) -> bool {
     call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar))
-}
-
-fn is_unspoken(function: &Function) -> bool {
-    function.name.as_str().starts_with("__") || UNSPOKEN.contains(&function.name.as_str())
 }
 
 /// What the statements of a function put into a variable, each with the value if there is one.
@@ -216,9 +185,9 @@ fn sets<'i>(
     ir.stmts[ir.stmts_of(function)].iter().flat_map(targets).filter(move |&(t, _)| binds(t))
 }
 
-/// What the statements of a file put into attributes of this name.
-fn set_attributes(ir: &Module, name: Sym) -> impl Iterator<Item = ExprId> + '_ {
-    ir.stmts.iter().filter_map(move |s| match *s {
+/// What these statements of a file put into attributes of this name.
+fn set_attributes(ir: &Module, stmts: Range<usize>, name: Sym) -> impl Iterator<Item = ExprId> + '_ {
+    ir.stmts[stmts].iter().filter_map(move |s| match *s {
         Stmt::Assign { targets, value } => {
             let is = |&t: &ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
             ir.list(targets).iter().any(is).then_some(value)

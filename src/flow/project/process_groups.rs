@@ -4,11 +4,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::finding::Spot;
-use crate::flow::project::calls_by_name::{chooses_before, function_at};
-use crate::ir::{
-    Block, Call, CmpOp, Expr, ExprId, FuncId, IfElse, Module, Stmt, StmtId, UnaryOp, Var, Whole,
-};
+use crate::flow::project::CallGraph;
+use crate::flow::project::call_graph::{Mention, node_at};
+use crate::flow::project::context::Context;
+use crate::flow::project::facts::chooses_before;
+use crate::flow::query::path_conditions::conditions;
+use crate::ir::{Call, CmpOp, Expr, ExprId, FuncId, IfElse, Module, Stmt, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -118,19 +119,28 @@ fn is_nccl_where_there(ir: &Module, choice: IfElse) -> bool {
     asks && matches!(ir.expr(choice.then), Expr::Str(s) if torch::is_nccl(s.as_str()))
 }
 
-/// Does only a process of a group come to the place?
-pub fn is_grouped(program: &Program, place: Place) -> bool {
-    let Some((m, _)) = function_at(program, place) else { return false };
-    let group = Group { program, module: m };
-    let ir = &program.get(m).ir;
-    let around = ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(place.span));
-    around.map(|f| f.body).any(|body| group.holds(body, place.span))
+/// What only processes of a group come to.
+#[derive(Debug)]
+pub struct Grouped(Context);
+
+impl Grouped {
+    /// As far as these places need it.
+    pub fn of(program: &Program, graph: &CallGraph, places: impl Iterator<Item = Place>) -> Self {
+        let grouped = |mention: &Mention| is_grouped(program, mention.module, mention.span(program));
+        Self(Context::after(program, graph, places.filter_map(|place| node_at(program, place)), &grouped))
+    }
+
+    /// Does only a process of a group come to the place?
+    pub fn contains(&self, program: &Program, place: Place) -> bool {
+        let Some(m) = program.module_of(place.file) else { return false };
+        is_grouped(program, m, place.span) || node_at(program, place).is_some_and(|node| self.0.holds(node))
+    }
 }
 
-/// The same of a place in a function that is interpreted for itself.
-pub fn is_spot_grouped(program: &Program, spot: &Spot) -> bool {
-    let at = Span { start: spot.at, end: spot.at };
-    is_grouped(program, Place { file: spot.file, span: at })
+/// Do the tests around a place in a function let only processes of a group come to it?
+fn is_grouped(program: &Program, module: ModIdx, at: Span) -> bool {
+    let group = Group { program, module };
+    conditions(group.ir(), at).into_iter().any(|(test, outcome)| group.joined(test, outcome))
 }
 
 /// The look at one file.
@@ -142,40 +152,6 @@ struct Group<'a> {
 impl Group<'_> {
     fn ir(&self) -> &Module {
         &self.program.get(self.module).ir
-    }
-
-    /// Does a block let only processes of a group come to a place in it?
-    fn holds(&self, block: Block, at: Span) -> bool {
-        let ir = self.ir();
-        for &s in ir.block(block) {
-            let span = ir.stmt_span(s);
-            if span.start > at.start {
-                return false;
-            }
-            let inside = span.contains(at);
-            match *ir.stmt(s) {
-                Stmt::If { test, then, orelse } if inside => {
-                    let (in_then, in_else) = (self.is_in(then, at), self.is_in(orelse, at));
-                    return in_then && (self.joined(test, true) || self.holds(then, at))
-                        || in_else && (self.joined(test, false) || self.holds(orelse, at));
-                }
-                Stmt::If { test, then, .. } if self.leaves(then) && self.joined(test, false) => return true,
-                Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::With { body, .. } if inside => {
-                    return self.holds(body, at);
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
-    fn is_in(&self, block: Block, at: Span) -> bool {
-        self.ir().block(block).iter().any(|&s: &StmtId| self.ir().stmt_span(s).contains(at))
-    }
-
-    fn leaves(&self, block: Block) -> bool {
-        let last = self.ir().block(block).last();
-        last.is_some_and(|&s| matches!(self.ir().stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
     }
 
     /// Is there a group of several, or any at all, wherever the test comes to this?

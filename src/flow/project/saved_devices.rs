@@ -1,6 +1,7 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
-use crate::flow::query::call_sites::{Callers, MAX_CALLERS, Site, given_for};
+use crate::flow::project::CallGraph;
+use crate::flow::query::call_sites::{MAX_CALLERS, Site, calls, given_for};
 use crate::flow::query::reaching_values::{Given, Stored};
 use crate::ir::{Expr, ExprId, FuncId, IfElse, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
@@ -14,7 +15,7 @@ const MAX_DEPTH: u32 = 12;
 /// The look at what is saved.
 pub(crate) struct Contents<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) callers: &'a Callers,
+    pub(crate) graph: &'a CallGraph,
 }
 
 impl Contents<'_> {
@@ -146,12 +147,12 @@ impl Contents<'_> {
         if let Some((caller, given)) = site.argument(self.program, var) {
             return Some(self.value(&caller, given, depth));
         }
-        let callers = self.callers.get(&(site.module, site.func));
-        let calls = callers.filter(|_| site.via.is_none()).into_iter().flatten().take(MAX_CALLERS);
+        let callers = site.via.is_none().then(|| calls(self.program, self.graph, (site.module, site.func)));
+        let calls = callers.into_iter().flatten().take(MAX_CALLERS);
         let given = calls.map(|(caller, call)| {
             let ir = &self.program.get(caller.module).ir;
-            given_for(function, at, ir, ir.call(*call))
-                .map_or(Stored::Unknown, |x| self.value(caller, x, depth))
+            given_for(function, at, ir, ir.call(call))
+                .map_or(Stored::Unknown, |x| self.value(&caller, x, depth))
         });
         Some(given.min().unwrap_or(Stored::Unknown))
     }
@@ -202,7 +203,7 @@ fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
 }
 
 /// What the loop, or the comprehension, around a place takes the variable from.
-fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
+pub(crate) fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
     let within = |e: ExprId| ir.span(e).contains(at);
     let comps = ir.exprs.iter().zip(&ir.expr_spans).filter(|(_, span)| span.contains(at));
     let generators = comps.filter_map(|(e, _)| match *e {

@@ -1,8 +1,7 @@
 //! Places in functions of a project, and the calls that lead to these functions.
 
-use rustc_hash::FxHashMap;
-
-use crate::flow::query::nodes::{Node, named};
+use crate::flow::project::CallGraph;
+use crate::flow::query::nodes::Target;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
@@ -89,25 +88,21 @@ pub(crate) fn own_method(
     }
 }
 
-/// The calls of each function of the project.
-pub(crate) type Callers = FxHashMap<(ModIdx, FuncId), Vec<(Site<'static>, CallId)>>;
-
 /// Calls of one function that are looked at.
 pub(crate) const MAX_CALLERS: usize = 16;
 /// So many values of one variable are looked at.
 const MAX_ASSIGNED: usize = 4;
 
-/// Notes who is called by a call in a function.
-pub(crate) fn note_call(program: &Program, callers: &mut Callers, site: Site<'static>, call: CallId) {
-    let callee = program.get(site.module).ir.call(call).func;
-    let called = match named(program, site.module, callee) {
-        Some(Node::Function(m, f)) => Some((m, f)),
-        Some(Node::Class(_)) => None,
-        None => own_method(program, site.module, site.func, callee),
-    };
-    if let Some(key) = called {
-        callers.entry(key).or_default().push((site, call));
-    }
+/// The calls of a function of the project.
+pub(crate) fn calls<'a>(
+    program: &'a Program,
+    graph: &'a CallGraph,
+    target: Target,
+) -> impl Iterator<Item = (Site<'static>, CallId)> + 'a {
+    graph.calls(program, target).map(|(m, call)| {
+        let ir = &program.get(m).ir;
+        (Site::of(m, ir.function_around(ir.call(call).func)), call)
+    })
 }
 
 /// Calls that lead to a function, one after the other, upwards.

@@ -3,6 +3,9 @@
 //! A file needs CUDA if its own body, on every way through it, imports an extension that is built for CUDA alone, compiles kernels, or
 //! imports another file of the project that does. What stands in a branch, or in a `try` that goes on, is a choice.
 
+use rustc_hash::FxHashMap;
+
+use crate::flow::project::context::closed_over;
 use crate::ir::{Block, Expr, ExprId, FuncId, Import, ImportList, Module, Stmt};
 use crate::link::{Binding, ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
@@ -35,33 +38,22 @@ impl CudaOnly {
         let known =
             |m: ModIdx| imports_extension(program, m).max(compile[m.0 as usize].then_some(Reach::Importers));
         let seeds: Vec<Option<Reach>> = all().map(known).collect();
-        let alone: Vec<bool> = seeds.iter().map(Option::is_some).collect();
-        let mut needs: Vec<bool> = seeds.iter().map(|&reach| reach == Some(Reach::Importers)).collect();
-        let mut work: Vec<ModIdx> = all().filter(|m| needs[m.0 as usize]).collect();
-        if work.is_empty() {
-            return Self { needs: alone, compile, hold, kernels };
-        }
-        let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); needs.len()];
-        for m in all() {
+        let needing: Vec<ModIdx> = all().filter(|m| seeds[m.0 as usize] == Some(Reach::Importers)).collect();
+        let mut importers: FxHashMap<ModIdx, Vec<ModIdx>> = FxHashMap::default();
+        for m in all().filter(|_| !needing.is_empty()) {
             let linked = program.get(m);
             for i in first_imports(&linked.ir) {
                 let target = linked.targets.get(&(i.level, i.module, i.name));
                 if let Some(&(Target::Module(t) | Target::Member(t, _))) = target {
-                    importers[t.0 as usize].push(m);
+                    importers.entry(t).or_default().push(m);
                 }
             }
         }
         for &(file, package) in packages {
-            importers[package.0 as usize].push(file);
+            importers.entry(package).or_default().push(file);
         }
-        while let Some(m) = work.pop() {
-            for &importer in &importers[m.0 as usize] {
-                if !std::mem::replace(&mut needs[importer.0 as usize], true) {
-                    work.push(importer);
-                }
-            }
-        }
-        let needs = needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect();
+        let reached = closed_over(needing, &importers, &|_| true);
+        let needs = all().map(|m| seeds[m.0 as usize].is_some() || reached.contains(&m)).collect();
         Self { needs, compile, hold, kernels }
     }
 

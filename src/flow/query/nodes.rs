@@ -2,6 +2,7 @@
 
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::span::Place;
 
 /// A function of the project.
 pub type Target = (ModIdx, FuncId);
@@ -42,4 +43,24 @@ pub(crate) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
         Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
         _ => None,
     }
+}
+
+/// The function at a place that others may call, by its number.
+pub fn function_at(program: &Program, place: Place) -> Option<Target> {
+    let m = program.module_of(place.file)?;
+    let ir = &program.get(m).ir;
+    let around = ir.functions_around(place.span).filter(|&f| ir.function(f).kind == FuncKind::Function);
+    Some((m, around.last()?))
+}
+
+/// The outermost function around an expression; nothing for a file's body.
+pub(crate) fn outermost(ir: &Module, e: ExprId) -> Option<FuncId> {
+    let (mut f, mut found) = (ir.function_around(e), None);
+    while f != FuncId(0) {
+        if ir.function(f).kind == FuncKind::Function {
+            found = Some(f);
+        }
+        f = ir.function(f).parent?;
+    }
+    found
 }

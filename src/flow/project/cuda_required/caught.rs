@@ -1,11 +1,13 @@
-//! Calls of which nobody notices that they fail where CUDA is missing: `try: x = build()`, `except RuntimeError: x = None`.
+//! Calls of which nobody minds that they fail where CUDA is missing: `try: x = build()`, `except RuntimeError: x = None`; and those for
+//! which a scheduler gives GPUs.
 
 use rustc_hash::FxHashSet;
 
+use super::GPUS;
 use super::refuses::{is_within, outermost};
 use crate::flow::machine::catches_missing_device;
 use crate::flow::query::reaching_values::blocks;
-use crate::ir::{Block, Expr, ExprId, Handler, Module, Stmt, StmtId};
+use crate::ir::{ArgKind, Block, Call, Expr, ExprId, ExprList, Handler, Module, Stmt, StmtId, Whole};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
 
@@ -67,4 +69,30 @@ fn exits(program: &Program, m: ModIdx, e: ExprId) -> bool {
     let Expr::Call(call) = ir.expr(e) else { return false };
     matches!(program.resolve_expr(m, ir.call(call).func),
         Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
+}
+
+/// The places where a scheduler gives GPUs: classes and functions with `@ray.remote(num_gpus=1)`, and what is handed over in
+/// `ray.remote(Actor).options(num_gpus=n)`.
+pub(super) fn given_gpus(program: &Program, m: ModIdx) -> Vec<Span> {
+    let ir = &program.get(m).ir;
+    let asks = |call: Call<'_>| {
+        call.args.iter().any(|a| {
+            let some = !matches!(ir.expr(a.value), Expr::Int(Whole(0)) | Expr::None);
+            matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == GPUS) && some
+        })
+    };
+    if !ir.calls().any(asks) {
+        return Vec::new();
+    }
+    let decorated = |decorators: ExprList| {
+        ir.list(decorators).iter().any(|&d| matches!(ir.expr(d), Expr::Call(id) if asks(ir.call(id))))
+    };
+    // The class is an argument further in: what the options themselves mention runs here.
+    let handed = |call: &Call<'_>| {
+        matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options") && asks(*call)
+    };
+    let functions = ir.functions.iter().filter(|f| decorated(f.decorators)).map(|f| f.span);
+    let classes = ir.classes.iter().filter(|c| decorated(c.decorators)).map(|c| c.span);
+    let options = ir.calls().filter(handed).map(|call| ir.span(call.func));
+    outermost(functions.chain(classes).chain(options).collect())
 }

@@ -1,5 +1,8 @@
 //! What happens to CUDA when a file is imported.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::flow::project::context::closed_over;
 use crate::flow::query::relevance::graph::number;
 use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved, Target};
@@ -10,37 +13,23 @@ use crate::torch::{self, Accelerator, Without};
 /// Which files initialise CUDA, or ask it something that makes the driver read the environment, when they are
 /// imported: in their own bodies or through what they import.
 #[derive(Debug, Default)]
-pub struct ImportTime(Vec<bool>);
+pub struct ImportTime(FxHashSet<ModIdx>);
 
 impl ImportTime {
     /// From what [`body`] gives of every file, in their order.
     pub(crate) fn of(found: &[(bool, Vec<ModIdx>)]) -> Self {
-        let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); found.len()];
-        for (n, (_, imports)) in found.iter().enumerate() {
-            for m in imports {
-                importers[m.0 as usize].push(index(n));
-            }
+        let mut importers: FxHashMap<ModIdx, Vec<ModIdx>> = FxHashMap::default();
+        for (m, (_, imports)) in (0..).map(ModIdx).zip(found) {
+            imports.iter().for_each(|&imported| importers.entry(imported).or_default().push(m));
         }
-        let mut touches: Vec<bool> = found.iter().map(|(asks, _)| *asks).collect();
-        let mut work: Vec<ModIdx> = (0..found.len()).filter(|&n| touches[n]).map(index).collect();
-        while let Some(m) = work.pop() {
-            for &importer in &importers[m.0 as usize] {
-                if !std::mem::replace(&mut touches[importer.0 as usize], true) {
-                    work.push(importer);
-                }
-            }
-        }
-        Self(touches)
+        let asking = (0..).map(ModIdx).zip(found).filter(|(_, (asks, _))| *asks).map(|(m, _)| m);
+        Self(closed_over(asking.collect(), &importers, &|_| true))
     }
 
     /// Does importing the file touch CUDA?
     pub fn touches_cuda(&self, module: ModIdx) -> bool {
-        self.0.get(module.0 as usize).copied().unwrap_or(false)
+        self.0.contains(&module)
     }
-}
-
-fn index(n: usize) -> ModIdx {
-    ModIdx(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
 /// Does the file's own body touch CUDA, and which files does it import?

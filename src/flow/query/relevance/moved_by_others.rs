@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::flow::project::calls_by_name::outermost;
 use crate::flow::project::method_calls::is_of_others;
+use crate::flow::query::nodes::outermost;
 use crate::flow::query::type_names::is_number_type;
 use crate::ir::{Call, Expr, ExprId, FuncId, Slot, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};

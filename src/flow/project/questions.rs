@@ -1,0 +1,153 @@
+//! What a project's call graph says of a function: one short fact for each question.
+
+use rustc_hash::FxHashSet;
+
+use crate::flow::project::call_graph::{CallGraph, Kind, Mention, Node, Route};
+use crate::flow::project::context::{Context, Fact, Verdict};
+use crate::flow::project::facts::{
+    chooses_before, is_in_constructor, is_repeated, is_run_at_once, is_without_gradients,
+};
+use crate::flow::project::mps_checks::is_off_mps;
+use crate::flow::query::nodes::{Target, function_at, outermost};
+use crate::ir::{ArgKind, Call, CallId, ExprId, Function, Module};
+use crate::link::{ModIdx, Program};
+use crate::span::Place;
+use crate::sym::Sym;
+
+/// What runs the function that it is given once, in this process or in another.
+const STARTERS: [&str; 5] = ["spawn", "start_processes", "Process", "Fire", "launch"];
+
+/// Does Python or PyTorch call it, without its name?
+pub fn is_implicit(function: &Function) -> bool {
+    let name = function.name.as_str();
+    name.starts_with("__") || matches!(name, "forward" | "backward")
+}
+
+/// The paths through a project that lead to its functions by calls.
+#[derive(Clone, Copy)]
+pub struct Paths<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) graph: &'a CallGraph,
+    /// Others call its functions, too: it is made to be installed.
+    pub(crate) shared: bool,
+}
+
+impl<'a> Paths<'a> {
+    /// Those of this call graph, of a project that is or is not made to be installed.
+    pub fn of(program: &'a Program, graph: &'a CallGraph, shared: bool) -> Self {
+        Self { program, graph, shared }
+    }
+
+    /// Is the project made to be installed?
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Is the function only called without gradients?
+    pub fn without_gradients(&self, target: Target) -> bool {
+        self.whenever(target, &|m, e| is_without_gradients(self.ir(m), e))
+    }
+
+    /// Does the process choose its GPU before it calls the function?
+    pub fn after_choice(&self, target: Target) -> bool {
+        self.whenever(target, &|m, e| chooses_before(self.ir(m), e))
+    }
+
+    /// Is the function only called while a module is made? Whoever makes it moves it afterwards.
+    pub fn while_making(&self, target: Target) -> bool {
+        self.whenever(target, &|m, e| is_in_constructor(self.ir(m), e))
+    }
+
+    /// Is the function only called where a test has said that a device is not MPS? Anybody may call what is `open`.
+    pub fn off_mps(&self, target: Target, open: &dyn Fn(Target) -> bool) -> bool {
+        let at = |m: ModIdx, e: ExprId| is_off_mps(self.ir(m), self.ir(m).span(e));
+        self.holds(target, open, &|_, mention| called_where(mention, &at))
+    }
+
+    /// Is the function only called where this holds?
+    pub(crate) fn whenever(&self, target: Target, at: &dyn Fn(ModIdx, ExprId) -> bool) -> bool {
+        self.holds(target, &|_| false, &|_, mention| called_where(mention, at))
+    }
+
+    /// Does what stands at the place run once: not in a loop, nor in what is called more often? Others call what is called from
+    /// another file of what is made to be installed.
+    pub fn run_once(&self, place: Place) -> bool {
+        let Some((m, f)) = function_at(self.program, place) else { return false };
+        let ir = self.ir(m);
+        ir.functions_around(place.span).next() == Some(f)
+            && !is_repeated(ir, place.span)
+            && self.holds((m, f), &|_| false, &|of, mention| self.called_once(of, mention))
+    }
+
+    fn called_once(&self, of: Node, mention: &Mention) -> Verdict {
+        let (ir, e) = (self.ir(mention.module), mention.expr);
+        let called = match mention.kind {
+            Kind::Call(_) => true,
+            _ => ir.call_given(e).is_some_and(|call| started_by(ir, ir.call(call)) == Some(e)),
+        };
+        let foreign = self.shared && !matches!(of, Node::Function(m, _) if m == mention.module);
+        if !called || foreign || is_repeated(ir, ir.span(e)) || !is_run_at_once(ir, e) {
+            return Verdict::Fails;
+        }
+        if ir.function_around(e).0 == 0 { Verdict::Holds } else { Verdict::Inherited }
+    }
+
+    /// The names of what may lead to these functions: a file that calls one of them says one.
+    pub fn names(&self, targets: &[Target]) -> FxHashSet<Sym> {
+        let (mut open, mut names) = (targets.to_vec(), FxHashSet::default());
+        while let Some((m, f)) = open.pop() {
+            let function = self.ir(m).function(f);
+            if names.insert(function.name) && !is_implicit(function) {
+                let mentions = self.graph.named_like(self.program, (m, f));
+                let around =
+                    mentions.filter_map(|at| Some((at.module, outermost(self.ir(at.module), at.expr)?)));
+                open.extend(around);
+            }
+        }
+        names
+    }
+
+    /// The calls of a function; nothing if it is handed over somewhere.
+    pub(crate) fn calls(&self, (m, f): Target) -> Option<Vec<(ModIdx, CallId)>> {
+        let node = Node::Function(m, f);
+        let others =
+            self.graph.mentions(self.program, node, Route::Called).filter(|&(_, by)| by != Some(node));
+        others.map(|(mention, _)| mention.call()).collect()
+    }
+
+    fn ir(&self, m: ModIdx) -> &'a Module {
+        &self.program.get(m).ir
+    }
+
+    fn holds(
+        &self,
+        (m, f): Target,
+        open: &dyn Fn(Target) -> bool,
+        at: &dyn Fn(Node, &Mention) -> Verdict,
+    ) -> bool {
+        let of = |node: Node| match node {
+            Node::Function(m, f) if is_implicit(self.ir(m).function(f)) || open((m, f)) => Verdict::Fails,
+            Node::Function(..) => Verdict::Inherited,
+            _ => Verdict::Fails,
+        };
+        let fact = Fact { route: Route::Called, at, of: &of };
+        Context::always(self.program, self.graph, Node::Function(m, f), &fact)
+    }
+}
+
+/// What holds where something is called; what is handed over is called anywhere.
+fn called_where(mention: &Mention, at: &dyn Fn(ModIdx, ExprId) -> bool) -> Verdict {
+    match mention.kind {
+        Kind::Call(_) if at(mention.module, mention.expr) => Verdict::Holds,
+        Kind::Call(_) => Verdict::Inherited,
+        _ => Verdict::Fails,
+    }
+}
+
+/// The function that a call starts: `spawn(work, …)`, `Process(target=work)`
+fn started_by(ir: &Module, call: Call<'_>) -> Option<ExprId> {
+    ir.last_name(call.func).filter(|name| STARTERS.contains(&name.as_str()))?;
+    let target = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if matches!(name.as_str(), "target" | "fn"));
+    let named = call.args.iter().find(|a| target(a.kind));
+    named.or_else(|| call.args.first().filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
+}
