@@ -85,6 +85,8 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
         let of = |uses: Uses| Behind::of(program, &graph, uses, findings.iter().flat_map(Finding::ways));
         let refused = of(Uses::None);
+        // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
+        let bound = in_module.then(|| of(Uses::Making));
         // Who comes there has taken one of some branches, whether or not it can be mended for itself.
         let needed = of(Uses::OnTheWay);
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
@@ -92,9 +94,12 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         findings.retain_mut(|f| {
             let (code, in_module) = (f.code, f.code == IN_MODULE);
             let behind = |b: &Behind, way: &Way| b.contains(program, way);
+            let bound = bound.as_ref().filter(|_| in_module);
             let refuses = |way: &Way| {
                 project.holds(way.spot.file, inputs)
-                    && (code != LOAD && imported(way) || behind(&refused, way))
+                    && (code != LOAD && imported(way)
+                        || behind(&refused, way)
+                        || bound.is_some_and(|b| behind(b, way)))
             };
             let needed = if in_module { made } else { Some(&needed) };
             let needs = |way: &Way| {

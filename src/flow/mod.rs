@@ -16,7 +16,7 @@ mod summary;
 pub use self::domain::{atom, diagram, dims, event, value};
 pub use self::machine::{Exhausted, Outcome, run_module};
 pub use self::project::call_arguments::Calls;
-pub use self::project::checkpoint_writers::{Load, Writers};
+pub use self::project::checkpoints::writers::{Load, Writers};
 pub use self::project::cuda_required::{Behind, GPUS, MOVE, Passed, QUESTION, Uses};
 pub use self::project::data_loading::{HostSide, is_data_set};
 pub use self::project::default_device::{SETTERS, SetBefore};

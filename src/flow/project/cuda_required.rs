@@ -15,7 +15,7 @@ mod statements;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::own::Own;
-use self::refuses::{Points, outermost};
+use self::refuses::{Points, Refusal, outermost};
 use super::CallGraph;
 use super::call_graph::{Node, Route, made_at};
 use super::context::{Context, Fact, Verdict};
@@ -47,6 +47,8 @@ pub enum Uses {
     /// Nothing.
     #[default]
     None,
+    /// A constructor that does, and the body of a class or file: what cannot be made without it is not there either.
+    Making,
     /// Any function that does.
     All,
     /// The same, and branches of which each does.
@@ -97,7 +99,7 @@ impl Behind {
                 // Who has made an instance has come through its constructor.
                 Node::Instance(key) => {
                     let point = program.find_method(key, init).and_then(|at| known.points.get(&at));
-                    point.is_some_and(|p| p.callers).into()
+                    point.is_some_and(|p| p.refusal == Some(Refusal::Always)).into()
                 }
                 _ => Verdict::Inherited,
             },

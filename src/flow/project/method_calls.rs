@@ -5,7 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::flow::project::saved_devices::Contents;
+use crate::flow::project::checkpoints::saved_devices::Contents;
 use crate::flow::project::unmoved_modules::class_of;
 use crate::flow::project::{CallGraph, entries};
 use crate::flow::query::call_sites::{Site, argument, own_method};

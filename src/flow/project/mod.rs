@@ -5,7 +5,7 @@
 
 pub(crate) mod call_arguments;
 pub(crate) mod call_graph;
-pub(crate) mod checkpoint_writers;
+pub(crate) mod checkpoints;
 pub(crate) mod context;
 pub(crate) mod cuda_required;
 pub(crate) mod data_loading;
@@ -19,8 +19,6 @@ pub(crate) mod placeholders;
 pub(crate) mod process_groups;
 pub(crate) mod questions;
 pub(crate) mod reader;
-pub(crate) mod saved_calls;
-pub(crate) mod saved_devices;
 pub(crate) mod self_moving_classes;
 pub(crate) mod unmoved_modules;
 

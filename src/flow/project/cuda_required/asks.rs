@@ -2,7 +2,7 @@
 
 use super::MOVE;
 use super::refuses::Refuses;
-use crate::flow::project::saved_calls::returns;
+use crate::flow::project::checkpoints::saved_calls::returns;
 use crate::flow::query::call_sites::own_method;
 use crate::ir::{Call, CmpOp, Expr, ExprId, Module, UnaryOp};
 use crate::link::{ModIdx, Resolved};

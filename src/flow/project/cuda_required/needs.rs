@@ -1,10 +1,10 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
-use super::refuses::Refuses;
+use super::refuses::{Refusal, Refuses};
 use super::{MOVE, Uses};
 use crate::finding::Code;
 use crate::flow::query::call_sites::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Import, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Import, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -30,6 +30,7 @@ impl Refuses<'_> {
         let ir = self.ir();
         let counts = match self.uses {
             Uses::None => false,
+            Uses::Making => self.is_constructor(),
             Uses::All | Uses::OnTheWay => true,
         };
         let any = |list| ir.list(list).iter().any(|&x| self.uses(x));
@@ -144,6 +145,49 @@ impl Refuses<'_> {
         }
     }
 
+    /// `rank % torch.cuda.device_count()` in a statement of the function's own block: nobody comes back from it without CUDA. Where it
+    /// stands, what follows has its own words for that.
+    pub(super) fn divides_by_gpus(&self) -> bool {
+        let ir = self.ir();
+        for &s in ir.block(ir.function(self.func).body) {
+            let value = match *ir.stmt(s) {
+                Stmt::Assign { value, .. } | Stmt::Expr(value) | Stmt::Return(Some(value)) => Some(value),
+                _ => None,
+            };
+            if value.is_some_and(|e| self.divides(e)) {
+                return true;
+            }
+            if self.may_leave(s) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn divides(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let parts = || ir.exprs_in(e).map(|n| ir.exprs[n]);
+        let always = |x: Expr| {
+            !matches!(x, Expr::Lambda(_) | Expr::IfElse(_) | Expr::And(_) | Expr::Or(_) | Expr::Comp(_))
+        };
+        let by_count = |x: Expr| match x {
+            Expr::Binary { op: BinOp::Mod | BinOp::Div | BinOp::FloorDiv, right, .. } => {
+                self.counts_gpus(right)
+                    || self.func != FuncId(0) && self.only_value(right).is_some_and(|v| self.counts_gpus(v))
+            }
+            _ => false,
+        };
+        parts().any(by_count) && parts().all(always)
+    }
+
+    /// `torch.cuda.device_count()`
+    fn counts_gpus(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        matches!(ir.expr(e), Expr::Call(id)
+            if matches!(self.program.resolve_expr(self.module, ir.call(id).func),
+                Some(Resolved::External(path)) if path.as_str() == "torch.cuda.device_count"))
+    }
+
     /// `"cuda"`, `torch.device("cuda:0")`, or a variable that is set to it once.
     fn names_cuda(&self, e: ExprId, depth: u32) -> bool {
         let ir = self.ir();
@@ -192,7 +236,7 @@ impl Refuses<'_> {
 
     /// Does the method of that name move something?
     fn moves(&self, receiver: ExprId, name: Sym) -> bool {
-        self.is_plain(name) && !self.is_weightless(receiver)
+        self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
     }
 
     /// `nn.CrossEntropyLoss().cuda()` asks no device for anything: it has neither parameters nor buffers (`Module._apply`). A loss may
@@ -212,7 +256,7 @@ impl Refuses<'_> {
 
     /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?
     fn is_plain(&self, name: Sym) -> bool {
-        let refuses = |at| self.known.get(at).is_some_and(|p| p.callers);
+        let refuses = |at| self.known.get(at).is_some_and(|p| p.refusal == Some(Refusal::Always));
         let imported = |m: ModIdx| {
             let mut targets = self.program.get(self.module).targets.values();
             targets.any(|t| matches!(*t, Target::Module(at) | Target::Member(at, _) if at == m))

@@ -12,7 +12,10 @@ use super::statements::at_once;
 use crate::flow::query::call_sites::own_method;
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::blocks;
-use crate::ir::{Block, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId, Var};
+use crate::ir::{
+    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
+    UnaryOp, Var,
+};
 use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -22,12 +25,20 @@ use crate::work::spend;
 /// How often calls of what refuses are followed.
 const MAX_ROUNDS: usize = 6;
 
+/// How a function refuses to go on without CUDA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// Whoever calls it.
+    Always,
+    /// Unless the caller gives something for this parameter.
+    Unless(Sym),
+}
+
 /// A refusal within a function: from where on it holds, and whether callers are held up, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Point {
     pub(super) after: u32,
-    /// Does nobody who calls the function go on without CUDA?
-    pub(super) callers: bool,
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// A function of the program, or a file's body.
@@ -70,7 +81,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
             }
             memo.clear();
             let refuses = Refuses { program, module: m, func: f, known: &known, uses, own, memo: &memo };
-            let point = refuses.block(program.get(m).ir.function(f).body);
+            let point = refuses.whole();
             for function in known.asked.take() {
                 askers.entry(function).or_default().insert((m, f));
             }
@@ -78,7 +89,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
             let function = program.get(m).ir.function(f);
             // Calling it runs nothing of it.
             if uses.anywhere() && (function.is_generator || function.is_async) {
-                point.callers = false;
+                point.refusal = None;
             }
             if known.points.insert((m, f), point) != Some(point) {
                 open.extend(askers.get(&(m, f)).into_iter().flatten());
@@ -93,7 +104,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
 
 /// Does nobody who comes there go on without CUDA?
 fn always(point: Option<&Point>) -> bool {
-    point.is_some_and(|p| p.callers)
+    point.is_some_and(|p| p.refusal == Some(Refusal::Always))
 }
 
 /// Can the file not be imported without CUDA?
@@ -147,7 +158,7 @@ fn after_forward(program: &Program, m: ModIdx, known: &Known) -> Vec<Span> {
         let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
         let forward = known.get(&program.find_method(class, Sym::new("forward"))?)?;
         let backward = program.own_method(class, Sym::new("backward"))?;
-        (forward.callers).then(|| linked.ir.function(backward).span)
+        (forward.refusal == Some(Refusal::Always)).then(|| linked.ir.function(backward).span)
     });
     backward.collect()
 }
@@ -168,9 +179,14 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own
         if function.kind == FuncKind::Function && whole && !run.contains(&func) {
             found.push(function.span);
         } else {
+            // A script that needs CUDA says so itself; what it works with has its own reasons.
+            let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
             memo.clear();
-            Refuses { program, module: m, func, known, uses, own, memo: &memo }
-                .there(function.body, &mut found);
+            Refuses { program, module: m, func, known, uses, own, memo: &memo }.there(
+                function.body,
+                &mut Passed::default(),
+                &mut found,
+            );
         }
     }
     outermost(found)
@@ -217,6 +233,32 @@ impl Memo {
     }
 }
 
+/// Tests that have been come past where they were true only with CUDA.
+#[derive(Default)]
+struct Passed {
+    tests: Vec<u64>,
+    known: FxHashMap<u64, u32>,
+}
+
+impl Passed {
+    fn push(&mut self, test: u64) {
+        self.tests.push(test);
+        *self.known.entry(test).or_default() += 1;
+    }
+
+    fn truncate(&mut self, len: usize) {
+        for test in self.tests.drain(len..) {
+            if let Some(n) = self.known.get_mut(&test) {
+                *n -= 1;
+            }
+        }
+    }
+
+    fn contains(&self, test: u64) -> bool {
+        self.known.get(&test).is_some_and(|&n| n > 0)
+    }
+}
+
 /// The look for a refusal in one function.
 #[derive(Clone, Copy)]
 pub(super) struct Refuses<'a> {
@@ -232,6 +274,17 @@ pub(super) struct Refuses<'a> {
 impl Refuses<'_> {
     pub(super) fn ir(&self) -> &Module {
         &self.program.get(self.module).ir
+    }
+
+    /// The first refusal of the function. What only holds up its callers stands behind its end.
+    fn whole(&self) -> Option<Point> {
+        let point = self.block(self.ir().function(self.func).body);
+        let held_up = point.is_none_or(|p| p.refusal.is_none());
+        if held_up && self.uses.anywhere() && self.divides_by_gpus() {
+            let after = point.map_or(u32::MAX, |p| p.after);
+            return Some(Point { after, refusal: Some(Refusal::Always) });
+        }
+        point
     }
 
     /// The first statement of the block that is not passed without CUDA.
@@ -250,7 +303,7 @@ impl Refuses<'_> {
         for (n, &s) in statements.iter().enumerate() {
             if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
                 // Who has gone back before that has not come to it.
-                return Some(if left { Point { callers: false, ..point } } else { point });
+                return Some(if left { Point { refusal: None, ..point } } else { point });
             }
             left = left || self.uses.anywhere() && self.may_leave(s);
         }
@@ -276,33 +329,37 @@ impl Refuses<'_> {
     fn stmt(&self, s: StmtId) -> Option<Point> {
         spend(1);
         let after = self.ir().stmt_span(s).end;
-        let point = |callers| Some(Point { after, callers });
+        let point = |refusal| Some(Point { after, refusal });
         match *self.ir().stmt(s) {
-            Stmt::Assert { test, .. } if self.only_with_cuda(test) == Some(true) => point(true),
+            Stmt::Assert { test, .. } if self.only_with_cuda(test) == Some(true) => {
+                point(Some(Refusal::Always))
+            }
             Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::Return(Some(e))
                 if self.calls_refusal(e) || self.uses(e) =>
             {
-                point(true)
+                point(Some(Refusal::Always))
             }
             ref stmt if self.uses.anywhere() && at_once(stmt).into_iter().any(|e| self.uses(e)) => {
-                point(true)
+                point(Some(Refusal::Always))
             }
             Stmt::Import(names) if self.ir().imported(names).iter().any(|i| self.imports_refusal(i)) => {
-                point(true)
+                point(Some(Refusal::Always))
             }
             // Its body runs where it stands.
             Stmt::Class(class, _) => {
                 let func = self.ir().class(class).body;
                 let body = Refuses { func, ..*self }.block(self.ir().function(func).body);
-                body.and_then(|p| point(p.callers))
+                body.and_then(|p| point(p.refusal))
             }
             Stmt::With { ref items, body } => {
                 let entered = items.iter().any(|&(e, _)| self.calls_refusal(e));
-                if entered { point(true) } else { self.block(body) }
+                if entered { point(Some(Refusal::Always)) } else { self.block(body) }
             }
-            // Who goes over models or batches has some.
-            Stmt::For { body, .. } if self.uses.anywhere() => {
-                self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.callers))
+            // A constructor that makes parts in a loop makes some, and who goes over models or batches has some.
+            Stmt::For { iter, body, .. }
+                if self.uses.anywhere() || self.makes_parts() && self.counts_up(iter) =>
+            {
+                self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.refusal))
             }
             Stmt::If { test, then, orelse } => {
                 let left = match self.only_with_cuda(test) {
@@ -310,17 +367,21 @@ impl Refuses<'_> {
                     Some(true) => self.leaves(orelse),
                     // Who imports the file does not come to it.
                     None if self.is_script(test) => {
-                        return self.block(then).map(|p| Point { callers: false, ..p });
+                        return self.block(then).map(|p| Point { refusal: None, ..p });
                     }
                     None => None,
                 };
                 match left {
-                    Some(for_callers) => point(for_callers),
+                    Some(for_callers) => point(for_callers.then_some(Refusal::Always)),
                     None if self.counts_branches() && self.ends(then).and(self.ends(orelse)).is_some() => {
                         let all = [then, orelse].map(|block| self.ends(block));
-                        point(all.iter().all(|end| *end == Some(true)))
+                        point(all.iter().all(|end| *end == Some(true)).then_some(Refusal::Always))
                     }
-                    None => None,
+                    None => self.by_default(test).and_then(|param| {
+                        let inner = self.block(then)?;
+                        (inner.refusal == Some(Refusal::Always))
+                            .then_some(Point { after, refusal: Some(Refusal::Unless(param)) })
+                    }),
                 }
             }
             _ => None,
@@ -358,7 +419,7 @@ impl Refuses<'_> {
                 && self.reads(Span::new(after, ir.stmt_span(last).end), target)
         };
         let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
-        found.then_some(Point { after, callers: true })
+        found.then_some(Point { after, refusal: Some(Refusal::Always) })
     }
 
     /// Do the function's statements in this part of the text mention the variable?
@@ -371,21 +432,34 @@ impl Refuses<'_> {
         all.get(from).is_some_and(|&e| part.contains(ir.span(e)))
     }
 
-    /// Adds the places of the block, and of those in it, that are only reached where CUDA is.
-    fn there(&self, block: Block, found: &mut Vec<Span>) {
+    /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
+    /// were true only where CUDA is, when it was come past them.
+    fn there(&self, block: Block, passed: &mut Passed, found: &mut Vec<Span>) {
         let ir = self.ir();
         let statements = ir.block(block);
-        let Some(&last) = statements.last() else { return };
+        let (Some(&last), known) = (statements.last(), passed.tests.len()) else { return };
         for (n, &s) in statements.iter().enumerate() {
             for inner in blocks(ir, ir.stmt(s)) {
-                self.there(inner, found);
+                self.there(inner, passed, found);
             }
             if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
-                let branch = self.only_with_cuda(test).map(|outcome| if outcome { then } else { orelse });
+                let key = ir.name_key(test);
+                let before = || key.is_some_and(|key| passed.contains(key));
+                let branch = match self.only_with_cuda(test) {
+                    Some(outcome) => Some(if outcome { then } else { orelse }),
+                    None => before().then_some(then),
+                };
                 found.extend(branch.and_then(|b| {
                     let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
                     Some(Span { start: ir.stmt_span(*first).start, end: ir.stmt_span(*last).end })
                 }));
+                if let Some(key) = key
+                    && self.uses.anywhere()
+                    && self.is_lasting(test)
+                    && self.block(then).is_some()
+                {
+                    passed.push(key);
+                }
             }
             // What comes after the branch of a script still does.
             if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
@@ -393,6 +467,15 @@ impl Refuses<'_> {
                 break;
             }
         }
+        passed.truncate(known);
+    }
+
+    /// Is it a variable that the function does not set any more?
+    fn is_lasting(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let mut set = ir.settings_in(e, ir.stmts_of(ir.function(self.func)));
+        matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+            && !set.any(|s| ir.stmt_span(s.stmt).start > ir.span(e).end)
     }
 
     /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who
@@ -404,7 +487,7 @@ impl Refuses<'_> {
     /// Does nobody without CUDA go on after the block? With `true`, the caller of the function does not either.
     fn ends(&self, block: Block) -> Option<bool> {
         match self.block(block) {
-            Some(point) => Some(point.callers),
+            Some(point) => Some(point.refusal == Some(Refusal::Always)),
             None => self.leaves(block),
         }
     }
@@ -420,6 +503,17 @@ impl Refuses<'_> {
         }
     }
 
+    fn makes_parts(&self) -> bool {
+        self.ir().function(self.func).kind == FuncKind::Function && self.is_constructor()
+    }
+
+    /// `range(…)`
+    fn counts_up(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        matches!(ir.expr(e), Expr::Call(call)
+            if ir.is_builtin(ir.call(call).func, "range"))
+    }
+
     fn exits(&self, e: ExprId) -> bool {
         let Expr::Call(call) = self.ir().expr(e) else { return false };
         matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
@@ -430,6 +524,18 @@ impl Refuses<'_> {
     fn is_script(&self, e: ExprId) -> bool {
         matches!(self.ir().expr(e), Expr::Compare { left, .. }
             if matches!(self.ir().expr(left), Expr::Var(Var::Unbound(name)) if name.as_str() == "__name__"))
+    }
+
+    /// Is it a parameter, or not one, so that the branch is taken unless the caller says otherwise?
+    fn by_default(&self, test: ExprId) -> Option<Sym> {
+        let (e, wanted) = match self.ir().expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => (operand, false),
+            _ => (test, true),
+        };
+        let Expr::Var(Var::Local(slot)) = self.ir().expr(e) else { return None };
+        let param = self.ir().function(self.func).params.iter().find(|p| p.slot == slot)?;
+        let default = self.ir().expr(param.default?);
+        (default == if wanted { Expr::True } else { Expr::False }).then_some(param.name)
     }
 
     /// A call of something that does not come back without CUDA.
@@ -447,7 +553,11 @@ impl Refuses<'_> {
         if self.uses != Uses::None && self.is_silenced(e, USES) {
             return false;
         }
-        always(self.known.get(&(m, f)))
+        match self.known.get(&(m, f)).and_then(|p| p.refusal) {
+            Some(Refusal::Always) => true,
+            Some(Refusal::Unless(param)) => !gives(&self.program.get(m).ir, f, call, param),
+            None => false,
+        }
     }
 
     /// An import of a file of which the body does not go on without CUDA.
@@ -498,4 +608,16 @@ fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
         _ => &[],
     };
     ir.block(block).iter().flat_map(targets).copied()
+}
+
+/// May the call give something for this parameter?
+fn gives(ir: &Module, f: FuncId, call: Call<'_>, param: Sym) -> bool {
+    let at = ir.function(f).params.iter().position(|p| p.name == param).unwrap_or(0);
+    let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+    positional > at
+        || call.args.iter().any(|a: &Arg| match a.kind {
+            ArgKind::Keyword(name) => name == param,
+            ArgKind::Star | ArgKind::DoubleStar => true,
+            ArgKind::Positional => false,
+        })
 }

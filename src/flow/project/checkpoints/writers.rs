@@ -6,7 +6,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::flow::project::CallGraph;
-use crate::flow::project::saved_devices::Contents;
+use crate::flow::project::checkpoints::saved_devices::Contents;
 use crate::flow::query::call_sites::{Chain, MAX_CALLERS, Site, argument, assigned, calls, through};
 use crate::flow::query::reaching_values::Stored;
 use crate::ir::{CallId, Expr, ExprId, FuncId, Var};

@@ -1,6 +1,6 @@
 //! Where the result of a call is that is saved.
 
-use crate::flow::project::saved_devices::Contents;
+use crate::flow::project::checkpoints::saved_devices::Contents;
 use crate::flow::query::call_sites::{Site, argument, own_method};
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::Stored;
