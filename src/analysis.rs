@@ -10,6 +10,8 @@ mod groups;
 mod intake;
 mod judged;
 mod makers;
+mod needed;
+mod outline;
 mod passes;
 mod places;
 mod project;
@@ -61,9 +63,9 @@ fn analyzed(
     let first: Vec<Loaded> = inputs.par_iter().enumerate().map(loaded).collect();
     let inputs_read = first.len();
     let linked = passes.made("follow imports", || {
-        let wanted = intake.take(first, &mut analysis);
+        let asked = intake.take(first, &mut analysis);
         // Imports are followed through the project, so that linting one file finds what linting all of them does.
-        intake.follow(wanted, &mut analysis);
+        intake.needs(asked, &mut analysis);
         let program = intake.link();
         let relevance = Relevance::of(&program);
         (program, relevance)

@@ -205,7 +205,7 @@ fn read_too<'p>(
         return;
     }
     let wanted = missing.into_iter().map(|path| {
-        let root = places.root_of_file(&path).to_path_buf();
+        let root = places.root_of_file(&path);
         (path, root)
     });
     let wanted = wanted.collect();

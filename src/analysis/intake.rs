@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::extensions::extensions;
+use super::needed::Needed;
 use super::passes::FailedPass;
 use super::silences::Silences;
 use crate::config::Settings;
@@ -14,7 +14,7 @@ use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Exhausted;
 use crate::ir::Module;
-use crate::link::{Finder, Importer, PathId, Program};
+use crate::link::{Finder, Importer, PathId, Program, UNREAD};
 use crate::lower::{Comment, Kind, Lowered};
 use crate::shield::shielded;
 use crate::source::read::Unreadable;
@@ -88,11 +88,22 @@ impl Problem {
 #[derive(Default)]
 pub(super) struct Intake {
     pub(super) modules: Vec<Module>,
-    finder: Finder,
-    by_path: FxHashMap<PathId, FileId>,
+    /// The place in it of each file that could be read.
+    pub(super) module_at: FxHashMap<FileId, usize>,
+    pub(super) finder: Finder,
+    pub(super) by_path: FxHashMap<PathId, FileId>,
+    /// By file: its path and the root of its project.
+    pub(super) path_ids: Vec<PathId>,
+    pub(super) roots: Vec<Arc<Path>>,
+    /// The `__init__.py` files.
+    pub(super) packages: FxHashSet<FileId>,
+    /// What is needed of files that nobody has asked for.
+    pub(super) needed: Needed,
+    /// The roots of files that are to be loaded.
+    pub(super) wanted_roots: FxHashMap<PathId, Arc<Path>>,
     /// The `conftest.py` files of each test.
     conftests: FxHashMap<FileId, Vec<PathId>>,
-    importers: Vec<Option<Importer>>,
+    pub(super) importers: Vec<Option<Importer>>,
     /// What a project's `setup.py` builds for CUDA alone, by its root, and by file where there is any.
     extensions: FxHashMap<PathBuf, Arc<[Sym]>>,
     built: FxHashMap<FileId, Arc<[Sym]>>,
@@ -108,23 +119,29 @@ impl Intake {
         Self { silence: Silences::new(inputs, honor_comments), ..Self::default() }
     }
 
-    /// Adds loaded files in order; gives the files that they import and that nobody has loaded yet, each with its
-    /// root.
-    pub(super) fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<(PathBuf, PathBuf)> {
-        let before = self.modules.len();
+    /// Adds loaded files in order; gives their numbers.
+    pub(super) fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<FileId> {
         self.modules.reserve(files.len());
-        let mut roots = Vec::new();
+        let mut taken = Vec::with_capacity(files.len());
         for loaded in files {
-            self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
+            let path = self.finder.path_id(&loaded.path);
+            self.by_path.insert(path, file_id(self.importers.len()));
+            self.path_ids.push(path);
+            self.roots.push(Arc::from(loaded.root.as_path()));
             let ir = loaded.lowered.as_ref().map(|lowered| &lowered.module);
             self.importers.push(self.finder.importer(&loaded.path, &loaded.root, ir));
             let built =
                 self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
             let dotted = (!built.is_empty()).then(|| dotted(&loaded.path, &loaded.root));
+            let package = loaded.path.file_stem().is_some_and(|stem| stem == "__init__");
             let file = analysis.sources.add(match loaded.content {
                 Some(content) => Source::with_content(loaded.path, loaded.name, content),
                 None => Source::on_disk(loaded.path, loaded.name),
             });
+            taken.push(file);
+            if package {
+                self.packages.insert(file);
+            }
             if loaded.too_large {
                 analysis.too_large.push(file);
             }
@@ -148,48 +165,35 @@ impl Intake {
             if self.silence.honor_comments {
                 analysis.comments.push((file, lowered.comments));
             }
+            self.module_at.insert(file, self.modules.len());
             self.modules.push(lowered.module);
-            roots.push(loaded.root);
         }
-        let mut wanted = Vec::new();
-        let mut seen: FxHashSet<PathId> = FxHashSet::default();
-        for (module, root) in self.modules[before..].iter().zip(roots) {
-            let Some(importer) = self.importers[module.file.0 as usize] else { continue };
-            if is_test(&analysis.sources.get(module.file).path, &root) {
-                let conftests = self.finder.conftests(importer);
-                for &found in &conftests {
-                    if !self.by_path.contains_key(&found) && seen.insert(found) {
-                        wanted.push((self.finder.path(found).to_path_buf(), root.clone()));
-                    }
-                }
-                self.conftests.insert(module.file, conftests);
-            }
-            for import in &module.imports {
-                // `import a.b` runs `a` as well.
-                let around = import.module.as_str().match_indices('.').filter(|_| import.name.is_none());
-                let packages = around.filter_map(|(at, _)| import.module.as_str().get(..at)).map(Sym::new);
-                for candidate in [import.module, import.whole()].into_iter().chain(packages) {
-                    let Some(found) = self.finder.find(importer, import.level, candidate) else { continue };
-                    if !self.by_path.contains_key(&found) && seen.insert(found) {
-                        wanted.push((self.finder.path(found).to_path_buf(), root.clone()));
-                    }
-                }
-            }
-        }
-        wanted
+        taken
     }
 
-    /// Loads these files, each with its root, and what they import.
-    pub(super) fn follow(&mut self, mut wanted: Vec<(PathBuf, PathBuf)>, analysis: &mut Analysis) {
-        while !wanted.is_empty() {
-            let base = analysis.sources.len();
-            let more: Vec<Loaded> = wanted
-                .par_iter()
-                .enumerate()
-                .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
-                .collect();
-            wanted = self.take(more, analysis);
+    /// The files with fixtures for the tests among these files that nobody has loaded yet, each with its root.
+    pub(super) fn conftests_of(
+        &mut self,
+        files: &[FileId],
+        analysis: &Analysis,
+    ) -> Vec<(PathBuf, Arc<Path>)> {
+        let mut wanted = Vec::new();
+        let mut seen: FxHashSet<PathId> = FxHashSet::default();
+        for &file in files {
+            let Some(importer) = self.importers[file.0 as usize] else { continue };
+            let root = self.roots[file.0 as usize].clone();
+            if !self.module_at.contains_key(&file) || !is_test(&analysis.sources.get(file).path, &root) {
+                continue;
+            }
+            let conftests = self.finder.conftests(importer);
+            for &found in &conftests {
+                if !self.by_path.contains_key(&found) && seen.insert(found) {
+                    wanted.push((self.finder.path(found).to_path_buf(), root.clone()));
+                }
+            }
+            self.conftests.insert(file, conftests);
         }
+        wanted
     }
 
     /// The file with this path, if it has been loaded.
@@ -209,7 +213,7 @@ impl Intake {
         let mut program = Program::link(std::mem::take(&mut self.modules), &mut |file, level, name| {
             let importer = (*self.importers.get(file.0 as usize)?)?;
             let path = self.finder.find(importer, level, name)?;
-            self.by_path.get(&path).copied()
+            Some(self.by_path.get(&path).copied().unwrap_or(UNREAD))
         });
         let file = |path: &PathId| self.by_path.get(path).copied();
         let conftests = self.conftests.iter();
@@ -273,7 +277,7 @@ pub(super) fn load(input: &Input, file: FileId) -> Loaded {
 }
 
 /// A file that is only needed because another one imports it: what is wrong with it is not reported.
-fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
+pub(super) fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
     let mut loaded = Loaded::new(path, read_name(path, root), root);
     if let Ok(Ok(content)) = shielded(|| Content::read(path)) {
         lower_into(&mut loaded, content, true, file);

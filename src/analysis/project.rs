@@ -288,8 +288,7 @@ impl Project<'_> {
         if !missing.par_iter().any(|path| read::read(path).is_ok_and(|text| may_tell(&text))) {
             return false;
         }
-        let wanted =
-            missing.into_iter().map(|path| (path.clone(), places.root_of_file(path).to_path_buf())).collect();
+        let wanted = missing.into_iter().map(|path| (path.clone(), places.root_of_file(path))).collect();
         intake.modules = std::mem::take(program).into_modules();
         intake.follow(wanted, analysis);
         *program = intake.link();

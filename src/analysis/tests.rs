@@ -1,5 +1,7 @@
 //! A pass that panics takes nothing with it. Only here can a pass be broken on purpose.
 
+mod needed;
+
 use std::path::Path;
 
 use super::passes::Passes;

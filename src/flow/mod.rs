@@ -28,6 +28,7 @@ pub use self::query::call_sites::argument;
 pub use self::query::cuda_imports::CudaOnly;
 pub use self::query::nodes::{Target, function_at};
 pub use self::query::path_conditions::conditions;
+pub use self::query::reaching_values::blocks;
 pub use self::query::relevance::file_scan::is_module_class;
 pub use self::query::relevance::functions::Relevance;
 pub use self::query::relevance::moved_by_others::parts_moved_by_others;

@@ -40,6 +40,9 @@ pub struct ClassKey {
     pub class: ClassId,
 }
 
+/// Stands for a file of the project that has not been read: nothing that this run asks for needs it.
+pub const UNREAD: FileId = FileId(u32::MAX);
+
 /// What an import names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
@@ -116,6 +119,8 @@ pub struct Linked {
     registering: OnceLock<FxHashSet<ClassId>>,
     /// What its expressions mean, once that has been noted.
     noted: OnceLock<resolved::Meanings>,
+    /// Does it import a file of the project that has not been read?
+    unread: bool,
 }
 
 /// All files of a run.
@@ -405,8 +410,9 @@ fn link_module(
     let mut targets = FxHashMap::default();
     let mut stars = Vec::new();
     let mut submodules = Vec::new();
+    let mut unread = false;
     for import in &ir.imports {
-        let target = import_target(ir.file, import, by_file, find);
+        let target = import_target(ir.file, import, by_file, find, &mut unread);
         let key = (import.level, import.module, import.name);
         if import.name.is_some()
             && matches!(target, Target::Module(_))
@@ -451,6 +457,7 @@ fn link_module(
         written: OnceLock::new(),
         registering: OnceLock::new(),
         noted: OnceLock::new(),
+        unread,
         ir,
     };
     (linked, submodules)
@@ -461,28 +468,40 @@ fn import_target(
     import: &Import,
     by_file: &FxHashMap<FileId, ModIdx>,
     find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>,
+    any_unread: &mut bool,
 ) -> Target {
-    let mut module = |name: Sym| find(file, import.level, name).and_then(|f| by_file.get(&f).copied());
+    let mut unread = false;
+    let mut module = |name: Sym| {
+        let found = find(file, import.level, name)?;
+        unread |= found == UNREAD;
+        *any_unread |= unread;
+        by_file.get(&found).copied()
+    };
+    // What is not read is no library, whatever its name.
+    let outside = |path: Sym, unread: bool| match import.level.max(u32::from(unread)) {
+        0 => Target::External(path),
+        level => Target::External(Sym::new(&format!("{}{path}", ".".repeat(level as usize)))),
+    };
     match import.name {
         None => {
             let top = || import.module.as_str().split('.').next().map_or(import.module, Sym::new);
             let wanted = if import.top { top() } else { import.module };
-            module(wanted).map_or(Target::External(wanted), Target::Module)
+            let found = module(wanted);
+            found.map_or_else(|| outside(wanted, unread), Target::Module)
         }
         Some(name) => {
             let holder = module(import.module);
             if name.as_str() == "*" {
-                return holder.map_or(Target::External(import.module), Target::Module);
+                let path =
+                    if unread { outside(import.module, unread) } else { Target::External(import.module) };
+                return holder.map_or(path, Target::Module);
             }
             // A name in the package's file may win over a submodule; see `shadowed`.
             let sub = import.whole();
             match (holder, module(sub)) {
                 (None | Some(_), Some(m)) => Target::Module(m),
                 (Some(h), None) => Target::Member(h, name),
-                (None, None) if import.level == 0 => Target::External(sub),
-                (None, None) => {
-                    Target::External(Sym::new(&format!("{}{sub}", ".".repeat(import.level as usize))))
-                }
+                (None, None) => outside(sub, unread),
             }
         }
     }

@@ -30,6 +30,8 @@ thread_local! {
 fn speaks(linked: &Linked) -> bool {
     let text = |text: &str| text == "mps" || text.starts_with("mps:");
     let name = |name: &str| name.split('_').any(|word| word == "mps");
-    linked.ir.strings.iter().any(|&s| TEXTS.with(|known| known.ask(s, text)))
+    // What has not been read is a part of a large project, which has a file that does.
+    linked.unread
+        || linked.ir.strings.iter().any(|&s| TEXTS.with(|known| known.ask(s, text)))
         || linked.ir.attributes.iter().any(|&n| NAMES.with(|known| known.ask(n, name)))
 }

@@ -88,7 +88,7 @@ pub(crate) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: 
 /// Does a statement of the file unpack something into attributes of this name, or go over something with it?
 pub(crate) fn is_unpacked(ir: &Module, name: Sym) -> bool {
     let named = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name: n, .. } if n == name);
-    ir.stmts.iter().any(|s| match *s {
+    ir.has_attribute(name) && ir.stmts.iter().any(|s| match *s {
         Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| {
             matches!(ir.expr(t), Expr::Tuple(list) | Expr::List(list) if ir.list(list).iter().any(|&t| named(t)))
         }),
@@ -144,6 +144,10 @@ pub(crate) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModI
     let mut values = Vec::new();
     for &k in &program.class(class).mro {
         let ir = &program.get(k.module).ir;
+        if !ir.has_attribute(name) {
+            continue;
+        }
+        // Its methods stand in its body.
         for stmt in &ir.stmts[ir.stmts_of(ir.function(ir.class(k.class).body))] {
             let Stmt::Assign { targets, value } = *stmt else { continue };
             let sets = |&t: &ExprId| {

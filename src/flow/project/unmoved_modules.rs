@@ -125,8 +125,10 @@ impl Trace<'_> {
     fn in_statement(&mut self, m: ModIdx, e: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         let at = ir.span(e);
-        let holder =
-            ir.stmts.iter().zip(&ir.stmt_spans).find(|(s, span)| span.contains(at) && is_of(ir, s, e));
+        // Statements are numbered in the order in which they end.
+        let first = ir.stmt_spans.partition_point(|span| span.end < at.end);
+        let mut later = ir.stmts[first..].iter().zip(&ir.stmt_spans[first..]);
+        let holder = later.find(|(s, span)| span.contains(at) && is_of(ir, s, e));
         match holder.map(|(s, _)| s) {
             Some(Stmt::Assign { targets, value }) if *value == e => {
                 ir.list(*targets).iter().all(|&t| self.bound(m, t))

@@ -152,7 +152,7 @@ fn asks_for_tensors(ir: &Module, test: ExprId) -> bool {
 }
 
 /// The blocks of a compound statement, in the order in which they run.
-pub(crate) fn blocks(ir: &Module, stmt: &Stmt) -> Vec<Block> {
+pub fn blocks(ir: &Module, stmt: &Stmt) -> Vec<Block> {
     match stmt {
         Stmt::If { then, orelse, .. } => vec![*then, *orelse],
         Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => vec![*body, *orelse],

@@ -182,7 +182,13 @@ impl Interp<'_> {
         let makers: Vec<&(ModIdx, FuncId)> = setters.iter().filter(|s| makes(s)).collect();
         let made_somewhere: Vec<bool> =
             names.iter().map(|name| makers.iter().any(|s| to_self(s).contains(name))).collect();
-        let wanted = |n: usize| made_somewhere[n] && open(made[n]);
+        // A method that would not be followed where it is called is not followed here: what it leaves is not known.
+        let long =
+            |&&(m, f): &&(ModIdx, FuncId)| self.relevance.calls(m, f) > crate::flow::machine::MANY_CALLS;
+        let long: Vec<&(ModIdx, FuncId)> = setters.iter().filter(long).collect();
+        let left_open: Vec<bool> =
+            names.iter().map(|name| long.iter().any(|s| to_self(s).contains(name))).collect();
+        let wanted = |n: usize| made_somewhere[n] && open(made[n]) && !left_open[n];
         if !(0..names.len()).any(wanted) {
             return nothing;
         }

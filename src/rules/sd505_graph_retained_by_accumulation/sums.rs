@@ -97,7 +97,11 @@ impl File<'_> {
     /// `given`: what each round of the loop is given, and does not make.
     fn look_into(&self, body: Block, given: Option<Var>, found: &mut Vec<Finding>) {
         let spans: Vec<Span> = self.ir.block(body).iter().map(|&s| self.ir.stmt_span(s)).collect();
-        let within = |at: Span| spans.iter().any(|s| s.contains(at));
+        // The statements of a block follow one another.
+        let within = |at: Span| {
+            let next = spans.partition_point(|s| s.start <= at.start);
+            next.checked_sub(1).is_some_and(|n| spans[n].contains(at))
+        };
         let mut losses: Vec<(Loss, Span)> = self
             .calls()
             .filter(|(_, at)| within(*at))

@@ -205,18 +205,20 @@ fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
 /// What the loop, or the comprehension, around a place takes the variable from.
 pub(crate) fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
     let within = |e: ExprId| ir.span(e).contains(at);
-    let comps = ir.exprs.iter().zip(&ir.expr_spans).filter(|(_, span)| span.contains(at));
-    let generators = comps.filter_map(|(e, _)| match *e {
-        Expr::Comp(id) => Some(&ir.comp(id).generators),
+    // Few expressions are comprehensions, and many files have none.
+    let exprs = if ir.comps.is_empty() { &[][..] } else { &ir.exprs[..] };
+    let generators = exprs.iter().zip(&ir.expr_spans).filter_map(|(e, span)| match *e {
+        Expr::Comp(id) if span.contains(at) => Some(&ir.comp(id).generators),
         _ => None,
     });
     let of_comp = generators.flatten().find(|g| ir.binds(g.target, var) && !within(g.iter));
     if let Some(generator) = of_comp {
         return Some(generator.iter);
     }
-    let loops = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(_, span)| span.contains(at));
-    let mut of_loop = loops.filter_map(|(stmt, _)| match *stmt {
-        Stmt::For { target, iter, .. } if ir.binds(target, var) && !within(iter) => Some(iter),
+    let mut of_loop = ir.stmts.iter().zip(&ir.stmt_spans).filter_map(|(stmt, span)| match *stmt {
+        Stmt::For { target, iter, .. } if span.contains(at) && ir.binds(target, var) && !within(iter) => {
+            Some(iter)
+        }
         _ => None,
     });
     of_loop.next()

@@ -67,7 +67,7 @@ impl Known {
 /// something that it asks for has changed.
 pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Known {
     let mut known = Known::default();
-    let mut askers: FxHashMap<Function, FxHashSet<Function>> = FxHashMap::default();
+    let mut askers: FxHashMap<Function, Vec<Function>> = FxHashMap::default();
     let numbers = |n: usize| (0..n).map(|n| FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
     let all = files.iter().flat_map(|&m| numbers(program.get(m).ir.functions.len()).map(move |f| (m, f)));
     let all: Vec<Function> = all.collect();
@@ -82,8 +82,11 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
             memo.clear();
             let refuses = Refuses { program, module: m, func: f, known: &known, uses, own, memo: &memo };
             let point = refuses.whole();
-            for function in known.asked.take() {
-                askers.entry(function).or_default().insert((m, f));
+            let mut asked = known.asked.take();
+            asked.sort_unstable();
+            asked.dedup();
+            for function in asked {
+                askers.entry(function).or_default().push((m, f));
             }
             let Some(mut point) = point else { continue };
             let function = program.get(m).ir.function(f);

@@ -1,0 +1,411 @@
+//! Which files a run needs besides those that were asked for.
+//!
+//! An import alone makes a large project read nearly all of itself: packages import what they offer. So a file is read when a name
+//! that comes from it is mentioned: in a file that was asked for, or in a function, class or variable that is mentioned there, and
+//! so on, up to [`MAX_HOPS`] of them around one another. The bases of classes are always followed to the end.
+//!
+//! What is not read is unknown, like a library: see [`crate::link::UNREAD`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::intake::{Analysis, Intake, Loaded, file_id, load_import};
+use super::outline::{Bound, Mention, Outline};
+use crate::ir::{Import, Module};
+use crate::link::PathId;
+use crate::span::{FileId, Span};
+use crate::sym::Sym;
+
+/// So many functions, classes and variables that are mentioned in one another are looked through for names.
+const MAX_HOPS: u32 = 1;
+
+/// A file that takes over all of more files than this is not looked through for a name: it may be in any of them.
+const MAX_STARS: usize = 8;
+
+/// Names of attributes that a part of a file mentions: what may be asked of a file that it names.
+type Attributes = Arc<[Sym]>;
+
+/// A file of which something is needed.
+struct Want {
+    file: PathId,
+    what: What,
+}
+
+enum What {
+    /// What this name at its top level means.
+    Name(Sym, Attributes),
+    /// The same, if the file binds it itself: else it is a file in the folder.
+    Own(Sym, Attributes),
+    /// What these of its names mean.
+    Names(Attributes),
+    /// Only the bases of the class of this name.
+    Bases(Sym),
+}
+
+/// What is still needed, and what has been looked at.
+#[derive(Default)]
+pub(super) struct Needed {
+    /// By the number of hops that it is away.
+    open: BTreeMap<u32, Vec<Want>>,
+    /// What has been looked through, with the number of hops that it was away.
+    parts: FxHashMap<(FileId, Sym), u32>,
+    bases: FxHashSet<(FileId, Sym)>,
+    /// The names that have been passed on for a part that mentions these attributes.
+    passed: FxHashSet<(FileId, Option<Sym>, usize)>,
+    /// All that was ever asked of a file with: the places above stay what they are.
+    kept: Vec<Attributes>,
+    /// Files of which everything is needed.
+    whole: FxHashSet<FileId>,
+    /// Packages among these that offer what nobody may need.
+    offering: FxHashSet<FileId>,
+    outlines: FxHashMap<FileId, Arc<Outline>>,
+}
+
+impl Intake {
+    /// Loads these files, each with its root, and what is needed of those that they import.
+    pub(super) fn follow(&mut self, wanted: Vec<(PathBuf, Arc<Path>)>, analysis: &mut Analysis) {
+        let loaded = self.load_all(&wanted, analysis);
+        self.needs(loaded, analysis);
+    }
+
+    /// Loads what these files need, all of which is asked for.
+    pub(super) fn needs(&mut self, mut asked: Vec<FileId>, analysis: &mut Analysis) {
+        loop {
+            let conftests = self.conftests_of(&asked, analysis);
+            self.needed.whole.extend(&asked);
+            self.find_offering(&asked);
+            for &file in &asked {
+                self.need_whole(file);
+            }
+            asked = self.load_all(&conftests, analysis);
+            if asked.is_empty() {
+                break;
+            }
+        }
+        while let Some(level) = self.needed.open.first_entry() {
+            let (hops, mut open) = level.remove_entry();
+            let mut missing: Vec<Want> = Vec::new();
+            while let Some(want) = open.pop() {
+                match self.by_path.get(&want.file).copied() {
+                    Some(file) => self.look_at(file, want, hops),
+                    None => missing.push(want),
+                }
+                open.extend(self.needed.open.remove(&hops).into_iter().flatten());
+            }
+            if missing.is_empty() {
+                continue;
+            }
+            let mut seen = FxHashSet::default();
+            let paths = missing.iter().map(|want| want.file).filter(|&path| seen.insert(path));
+            let files = paths.filter_map(|path| {
+                Some((self.finder.path(path).to_path_buf(), self.wanted_roots.get(&path)?.clone()))
+            });
+            let files: Vec<(PathBuf, Arc<Path>)> = files.collect();
+            self.load_all(&files, analysis);
+            // What could not be loaded is there as well, with nothing in it.
+            self.needed.open.entry(hops).or_default().extend(missing);
+        }
+    }
+
+    fn load_all(&mut self, files: &[(PathBuf, Arc<Path>)], analysis: &mut Analysis) -> Vec<FileId> {
+        let base = analysis.sources.len();
+        let loaded: Vec<Loaded> = files
+            .par_iter()
+            .enumerate()
+            .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
+            .collect();
+        self.take(loaded, analysis)
+    }
+
+    fn module(&self, file: FileId) -> Option<&Module> {
+        self.modules.get(*self.module_at.get(&file)?)
+    }
+
+    /// Finds out which of these packages offer files that nobody has loaded, or what other packages offer so.
+    fn find_offering(&mut self, asked: &[FileId]) {
+        let packages: Vec<FileId> =
+            asked.iter().copied().filter(|file| self.packages.contains(file)).collect();
+        let from: Vec<(FileId, Vec<Option<FileId>>)> = packages
+            .into_iter()
+            .map(|file| {
+                let imports = self.module(file).map_or_else(Vec::new, |ir| ir.imports.clone());
+                let paths = imports.iter().flat_map(|import| self.found(file, import));
+                let paths: Vec<PathId> = paths.collect();
+                (file, paths.into_iter().map(|path| self.by_path.get(&path).copied()).collect())
+            })
+            .collect();
+        loop {
+            let before = self.needed.offering.len();
+            for (file, paths) in &from {
+                let open = |path: &Option<FileId>| path.is_none_or(|f| self.needed.offering.contains(&f));
+                if paths.iter().any(open) {
+                    self.needed.offering.insert(*file);
+                }
+            }
+            if self.needed.offering.len() == before {
+                break;
+            }
+        }
+    }
+
+    /// The files that an import of the file names: the packages around it, and what it names in them.
+    fn found(&mut self, file: FileId, import: &Import) -> Vec<PathId> {
+        let Some(importer) = self.importers[file.0 as usize] else { return Vec::new() };
+        let whole = import.module.as_str();
+        // `import a.b` runs `a` as well.
+        let ends = whole.match_indices('.').map(|(at, _)| at).filter(|_| import.name.is_none());
+        let around = ends.filter_map(|end| whole.get(..end)).map(Sym::new);
+        let named = [import.module, import.whole()];
+        let named = if import.name.is_none() { &named[..1] } else { &named[..] };
+        let names: Vec<Sym> = around.chain(named.iter().copied()).collect();
+        let found = names.into_iter().filter_map(|name| self.finder.find(importer, import.level, name));
+        found.collect()
+    }
+
+    /// The import of this number.
+    fn import(&self, file: FileId, n: usize) -> Option<Import> {
+        self.module(file)?.imports.get(n).cloned()
+    }
+
+    /// Is there nothing more to be known of the file?
+    fn is_known(&self, file: FileId) -> bool {
+        self.needed.whole.contains(&file) && !self.needed.offering.contains(&file)
+    }
+
+    /// Everything that the file imports, but for what a package only offers to others.
+    fn need_whole(&mut self, file: FileId) {
+        let Some(ir) = self.module(file) else { return };
+        let imports: Vec<Import> = ir.imports.clone();
+        let offers = self.needed.offering.contains(&file);
+        let offered = if offers { self.outline(file).offered() } else { FxHashSet::default() };
+        let mut attributes = None;
+        for (n, import) in imports.iter().enumerate() {
+            if offered.contains(&n) {
+                continue;
+            }
+            let paths = self.found(file, import);
+            let known =
+                |path: &PathId| self.by_path.get(path).is_some_and(|&f| f == file || self.is_known(f));
+            if paths.iter().all(known) {
+                continue;
+            }
+            let all =
+                || self.module(file).map_or_else(|| Arc::from([]), |ir| Arc::from(ir.attributes.as_ref()));
+            let attributes: &Attributes = attributes.get_or_insert_with(all);
+            self.need_import(file, import, attributes, 1);
+        }
+    }
+
+    fn want(&mut self, hops: u32, want: Want) {
+        self.needed.open.entry(hops).or_default().push(want);
+    }
+
+    /// What an import of the file gives, if it is a file of the project.
+    fn need_import(&mut self, file: FileId, import: &Import, attributes: &Attributes, hops: u32) {
+        let root = self.roots[file.0 as usize].clone();
+        let part = import.name.filter(|name| name.as_str() != "*");
+        let within = match (part, self.importers[file.0 as usize]) {
+            (Some(_), Some(importer)) => self.finder.find(importer, import.level, import.whole()),
+            _ => None,
+        };
+        for path in self.found(file, import) {
+            let known = self.by_path.get(&path).copied();
+            if known.is_some_and(|f| f == file || self.is_known(f)) {
+                continue;
+            }
+            self.wanted_roots.entry(path).or_insert_with(|| root.clone());
+            let attributes = attributes.clone();
+            let what = match part {
+                Some(name) if within.is_none() => What::Name(name, attributes),
+                // The name may be the file's in the folder, or the package's own.
+                Some(name) if within != Some(path) => What::Own(name, attributes),
+                _ => What::Names(attributes),
+            };
+            self.want(hops, Want { file: path, what });
+        }
+    }
+
+    fn look_at(&mut self, file: FileId, want: Want, hops: u32) {
+        if self.is_known(file) {
+            return;
+        }
+        match want.what {
+            What::Name(name, attributes) => self.look_at_name(file, name, &attributes, hops),
+            What::Own(name, attributes) => {
+                if self.outline(file).bound.contains_key(&name) {
+                    self.look_at_name(file, name, &attributes, hops);
+                }
+            }
+            What::Names(names) => {
+                if self.passed(file, None, &names) {
+                    return;
+                }
+                let outline = self.outline(file);
+                for &name in names.iter() {
+                    if outline.bound.contains_key(&name) {
+                        self.look_at_name(file, name, &names, hops);
+                    }
+                }
+                self.look_through_stars(file, &outline, &What::Names(names), hops);
+            }
+            What::Bases(name) => self.look_at_bases(file, name, hops),
+        }
+    }
+
+    /// Has this been passed on before?
+    fn passed(&mut self, file: FileId, name: Option<Sym>, attributes: &Attributes) -> bool {
+        if !self.needed.passed.insert((file, name, attributes.as_ptr().addr())) {
+            return true;
+        }
+        self.needed.kept.push(attributes.clone());
+        false
+    }
+
+    fn look_at_name(&mut self, file: FileId, name: Sym, attributes: &Attributes, hops: u32) {
+        if self.is_known(file) || self.passed(file, Some(name), attributes) {
+            return;
+        }
+        let outline = self.outline(file);
+        let Some(bound) = outline.bound.get(&name) else {
+            self.look_through_stars(file, &outline, &What::Name(name, attributes.clone()), hops);
+            return;
+        };
+        let before = self.needed.parts.get(&(file, name)).copied();
+        let again = before.is_some_and(|before| before <= hops);
+        if !again {
+            self.needed.parts.insert((file, name), hops);
+        }
+        for &bound in bound {
+            match bound {
+                Bound::Import(n) => {
+                    let import = self.import(file, n);
+                    if let Some(import) = import {
+                        self.need_import(file, &import, attributes, hops);
+                    }
+                }
+                _ if again => {}
+                Bound::Part(_) | Bound::Class(_) if hops <= MAX_HOPS => {
+                    self.look_through(file, &outline, bound, hops)
+                }
+                Bound::Class(_) => self.look_at_bases(file, name, hops),
+                Bound::Part(_) => {}
+            }
+        }
+    }
+
+    /// What the file has by `import *`.
+    fn look_through_stars(&mut self, file: FileId, outline: &Outline, what: &What, hops: u32) {
+        let Some(importer) = self.importers[file.0 as usize] else { return };
+        if outline.stars.len() > MAX_STARS {
+            return;
+        }
+        for &n in &outline.stars {
+            let Some(import) = self.import(file, n) else { continue };
+            let Some(path) = self.finder.find(importer, import.level, import.module) else { continue };
+            let root = self.roots[file.0 as usize].clone();
+            self.wanted_roots.entry(path).or_insert(root);
+            let what = match what {
+                What::Name(name, attributes) | What::Own(name, attributes) => {
+                    What::Name(*name, attributes.clone())
+                }
+                What::Names(names) => What::Names(names.clone()),
+                What::Bases(name) => What::Bases(*name),
+            };
+            self.want(hops, Want { file: path, what });
+        }
+    }
+
+    /// Whatever a part of the file mentions.
+    fn look_through(&mut self, file: FileId, outline: &Outline, part: Bound, hops: u32) {
+        let Some(ir) = self.module(file) else { return };
+        let span = match part {
+            Bound::Part(span) => span,
+            Bound::Class(class) => ir.class(class).span,
+            Bound::Import(_) => return,
+        };
+        let mentions = outline.within(span);
+        let names = |m: &(u32, Mention)| if let Mention::Attribute(name) = m.1 { Some(name) } else { None };
+        let attributes: FxHashSet<Sym> = mentions.iter().filter_map(names).collect();
+        let attributes: Attributes = attributes.into_iter().collect();
+        for &(_, mention) in mentions {
+            match mention {
+                Mention::Name(name) if outline.bound.contains_key(&name) || !outline.stars.is_empty() => {
+                    // What it is in this file is one hop away; so is what it is elsewhere.
+                    let Some(importer) = self.path_of(file) else { continue };
+                    self.want(hops + 1, Want { file: importer, what: What::Name(name, attributes.clone()) });
+                }
+                Mention::Import(n) => {
+                    let import = self.import(file, n);
+                    if let Some(import) = import {
+                        self.need_import(file, &import, &attributes, hops + 1);
+                    }
+                }
+                Mention::Name(_) | Mention::Attribute(_) => {}
+            }
+        }
+        if let Bound::Class(class) = part {
+            let name = self.module(file).map(|ir| ir.class(class).name);
+            if let Some(name) = name {
+                self.look_at_bases(file, name, hops);
+            }
+        }
+    }
+
+    /// Follows the bases of a class, wherever they are.
+    fn look_at_bases(&mut self, file: FileId, name: Sym, hops: u32) {
+        if !self.needed.bases.insert((file, name)) {
+            return;
+        }
+        let outline = self.outline(file);
+        let Some(bound) = outline.bound.get(&name) else {
+            self.look_through_stars(file, &outline, &What::Bases(name), hops);
+            return;
+        };
+        for &bound in bound {
+            match bound {
+                Bound::Class(class) => {
+                    let Some(ir) = self.module(file) else { continue };
+                    let bases: Vec<Span> = ir.args(ir.class(class).bases).iter().map(|a| a.span).collect();
+                    let names = bases.iter().flat_map(|&at| outline.within(at));
+                    let names: Vec<Mention> = names.map(|&(_, mention)| mention).collect();
+                    for mention in names {
+                        let (Mention::Name(name) | Mention::Attribute(name)) = mention else { continue };
+                        self.look_at_bases(file, name, hops);
+                    }
+                }
+                Bound::Import(n) => {
+                    let import = self.import(file, n);
+                    let Some((import, importer)) = import.zip(self.importers[file.0 as usize]) else {
+                        continue;
+                    };
+                    let whole = self.finder.find(importer, import.level, import.whole());
+                    let holder = self.finder.find(importer, import.level, import.module);
+                    let root = self.roots[file.0 as usize].clone();
+                    for path in whole.into_iter().chain(holder) {
+                        self.wanted_roots.entry(path).or_insert_with(|| root.clone());
+                        let name = import.name.unwrap_or(name);
+                        self.want(hops, Want { file: path, what: What::Bases(name) });
+                    }
+                }
+                Bound::Part(_) => {}
+            }
+        }
+    }
+
+    fn path_of(&mut self, file: FileId) -> Option<PathId> {
+        self.path_ids.get(file.0 as usize).copied()
+    }
+
+    fn outline(&mut self, file: FileId) -> Arc<Outline> {
+        if let Some(known) = self.needed.outlines.get(&file) {
+            return Arc::clone(known);
+        }
+        let outline = Arc::new(self.module(file).map(Outline::of).unwrap_or_default());
+        self.needed.outlines.insert(file, Arc::clone(&outline));
+        outline
+    }
+}
