@@ -233,6 +233,7 @@ fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
         Kind::Mismatch { stray, other, .. } => {
             [stray, other].iter().any(|side| matches!(side.device, DeviceName::Varies(_)))
         }
+        Kind::ToHost { tensor, .. } => matches!(tensor.device, DeviceName::Varies(_)),
         Kind::DoubleOnMps { on: DeviceName::Varies(_) } | Kind::NonLeaf { .. } => true,
         _ => false,
     };
@@ -241,8 +242,13 @@ fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
 
 /// From where it was reached, if it takes for granted that the module has been moved.
 fn depends_on_moves(event: &Event, cx: &Context<'_>) -> Option<Spot> {
-    let Kind::Mismatch { stray, other, .. } = &event.kind else { return None };
-    let on_module = [stray, other].iter().any(|side| side.device == DeviceName::WithModule);
+    let on_module = match &event.kind {
+        Kind::Mismatch { stray, other, .. } => {
+            [stray, other].iter().any(|side| side.device == DeviceName::WithModule)
+        }
+        Kind::ToHost { tensor, .. } => tensor.device == DeviceName::WithModule,
+        _ => return None,
+    };
     let entry = event.entry.filter(|_| event.symbolic && on_module)?;
     Some(Spot { file: cx.file, entry, at: event.place.span.start })
 }
