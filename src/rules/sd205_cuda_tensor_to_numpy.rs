@@ -6,6 +6,8 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Gives, Kind};
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::assumptions::of_tensor;
+use crate::rules::shared::callers::{as_tests_like, callers_decide};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::meetings::origins;
 
@@ -13,8 +15,11 @@ pub(super) const CODE: Code = Code(205);
 pub(super) struct Rule;
 
 impl Check for Rule {
-    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::ToHost { what, tensor } = &event.kind else { return None };
+        if callers_decide(event, tensor, cx) || as_tests_like(event, tensor, cx) {
+            return None;
+        }
         let message =
             format!("{what} needs a tensor on the CPU, and this one is on {}", tensor.device.in_words());
         let f = finding(CODE, event, message, event.place, "NumPy cannot read device memory");
@@ -26,7 +31,8 @@ impl Check for Rule {
         Some(
             with_stack(f, event)
                 .help("copy it to the host first: `.detach().cpu().numpy()`")
-                .remedy([remedy]),
+                .remedy([remedy])
+                .assume(of_tensor(event, tensor, cx)),
         )
     }
 

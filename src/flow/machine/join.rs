@@ -173,6 +173,8 @@ impl<'p> Interp<'p> {
             {
                 a
             }
+            // One of several kinds of layers, and another of that kind in the next round.
+            (Value::Choice(x), Value::Choice(y)) if self.are_layers_of_rounds(x, y) => a,
             // Two instances that hold the same things: one stands for both as well.
             (Value::Object(x), Value::Object(_))
                 if self.obj(x).kind == crate::flow::machine::frame::ObjKind::Instance
@@ -204,6 +206,24 @@ impl<'p> Interp<'p> {
             (a, b) if self.is_of_numbers(a, 0) && self.is_of_numbers(b, 0) => Value::Host(Host::Other),
             _ => Value::Unknown,
         }
+    }
+
+    /// Are two choices layers of the same kinds under the same conditions?
+    fn are_layers_of_rounds(&mut self, x: Dd, y: Dd) -> bool {
+        let mut pairs = Vec::new();
+        let zipped = self.d.zip(x, y, &mut |p, q| {
+            pairs.push((p, q));
+            0
+        });
+        let value = |p: u32| *self.t.values.get(p);
+        zipped.is_some()
+            && pairs.into_iter().all(|(p, q)| match (value(p), value(q)) {
+                (Value::Object(x), Value::Object(y)) => {
+                    let (p, q) = (self.obj(x), self.obj(y));
+                    p.kind == q.kind && p.class == q.class && self.is_module_object(x)
+                }
+                (v, w) => v == w,
+            })
     }
 
     /// Is it a number, or are there only numbers in it?

@@ -35,12 +35,22 @@ pub fn of_meeting(event: &Event, cx: &Context<'_>) -> Vec<Assumption> {
     let any = |is_so: &dyn Fn(&DeviceName) -> bool| [stray, other].iter().any(|side| is_so(&side.device));
     let varies = any(&|device| matches!(device, DeviceName::Varies(_)));
     let on_module = any(&|device| *device == DeviceName::WithModule);
-    let moved = event.entry.filter(|_| event.symbolic && on_module);
-    let spot = |entry| Spot { file: cx.file, entry, at: event.place.span.start };
     let parameter = varies.then(|| parameter_varies(event, cx)).flatten();
     let default = made_by_default(event, stray, other).map(Assumption::DefaultDevice);
-    let moved = moved.map(|entry| Assumption::ModuleMoved(spot(entry)));
-    parameter.into_iter().chain(default).chain(moved).collect()
+    parameter.into_iter().chain(default).chain(module_moved(event, on_module, cx)).collect()
+}
+
+/// What a tensor alone takes for granted: of the parameter that it is, and of who moves the module that it belongs to.
+pub fn of_tensor(event: &Event, tensor: &Operand, cx: &Context<'_>) -> Vec<Assumption> {
+    let varies = matches!(tensor.device, DeviceName::Varies(_));
+    let parameter = varies.then(|| parameter_varies(event, cx)).flatten();
+    parameter.into_iter().chain(module_moved(event, tensor.device == DeviceName::WithModule, cx)).collect()
+}
+
+/// That somebody moves the module whose method is interpreted for itself.
+fn module_moved(event: &Event, on_module: bool, cx: &Context<'_>) -> Option<Assumption> {
+    let entry = event.entry.filter(|_| event.symbolic && on_module)?;
+    Some(Assumption::ModuleMoved(Spot { file: cx.file, entry, at: event.place.span.start }))
 }
 
 /// What must be set so that neither side is on the CPU by default. One of them elsewhere is enough for them to be in one place.

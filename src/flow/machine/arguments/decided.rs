@@ -14,7 +14,9 @@ impl Interp<'_> {
     /// Marks the events that are about a function's parameters while calls in sight say what these are.
     pub(crate) fn mark_decided(&self, events: Vec<(Event, Option<FuncId>, Option<Parameter>)>) -> Vec<Event> {
         let with_module = |event: &Event| match &event.kind {
-            Kind::Mismatch { other, .. } => event.symbolic && other.device == DeviceName::WithModule,
+            Kind::Mismatch { other: side, .. } | Kind::ToHost { tensor: side, .. } => {
+                event.symbolic && side.device == DeviceName::WithModule
+            }
             _ => false,
         };
         let rests = events.iter().any(|(event, ..)| with_module(event)) && self.modules_rest();
@@ -24,7 +26,7 @@ impl Interp<'_> {
                 own && func.is_some_and(|f| self.is_decided(f, parameter))
             };
             event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
-            event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
+            event.callers_decide = matches!(event.kind, Kind::Mismatch { .. } | Kind::ToHost { .. })
                 && !event.followed
                 && if with_module(&event) { rests } else { decided(&event) };
             event

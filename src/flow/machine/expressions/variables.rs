@@ -188,7 +188,12 @@ impl Interp<'_> {
         // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
         let named = matches!(key, Some(Value::Str(..))) || key == Some(ANY_VALUE);
         let tensor = self.holds_tensors(base) || named && self.maps_to_tensors(base);
-        let varies = parent.varies && (key.is_some() || parent.with.is_some() || tensor);
+        // What is drawn from an argument itself, as from a list of predictions, is where who calls wants it if it is used as a
+        // tensor. The parts of a batch are where its loader has them.
+        let of_argument = matches!(parent.key, OuterKey::Param { .. });
+        let drawn = matches!(parent.key, OuterKey::Item { key: None, .. }) && !parent.tensor;
+        let given = parent.with.is_some() || tensor || of_argument || key.is_some() && !drawn;
+        let varies = parent.varies && given;
         let with = parent.with;
         // `config["device"]`, as `config.device`
         let device = match key {
