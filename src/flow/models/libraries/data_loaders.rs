@@ -120,7 +120,10 @@ impl Interp<'_> {
             let device = self.get_tensor(t).device;
             return self.possible_tensor(device);
         }
-        let Some(item) = self.item_of(data, e) else { return self.unseen_batch(e) };
+        let Some(item) = self.item_of(data, e) else {
+            let placed = matches!(data, Value::Outer(o) if self.libraries.given_places.contains(&o));
+            return if placed { Value::Unknown } else { self.unseen_batch(e) };
+        };
         let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
         let known = match data {
             // What a list holds was put there, and may have been on a device by then.

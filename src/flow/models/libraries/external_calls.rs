@@ -17,6 +17,15 @@ pub(crate) const HOST_LIBRARIES: [&str; 9] =
 /// `nn.Module.to(model, device)`: what a method of that name in `model` goes on with.
 pub(crate) const MODULES_OWN: &str = "torch.nn.Module.";
 
+/// Is it a device, or the name of a GPU?
+fn is_place(v: Value) -> bool {
+    match v {
+        Value::Device(_) => true,
+        Value::Str(name, _) => name.as_str().split(':').next() == Some("cuda"),
+        _ => false,
+    }
+}
+
 impl Interp<'_> {
     /// A module is moved by the method that all modules have, whatever its class has made of that.
     pub(crate) fn moved_by_base(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
@@ -66,6 +75,11 @@ impl Interp<'_> {
             },
             None => self.foreign_call(path, args, e),
         };
+        if let Value::Outer(made) = result
+            && args.values().any(|(v, _)| is_place(v))
+        {
+            self.libraries.given_places.insert(made);
+        }
         if result == Self::ARRAY { self.array_of(text, args) } else { result }
     }
 

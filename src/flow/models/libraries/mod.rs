@@ -30,6 +30,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// What is known of objects of other libraries, and of files.
 #[derive(Default)]
 pub(crate) struct Libraries {
+    /// What unknown functions have made that were given a device: what they give may be there.
+    pub(crate) given_places: FxHashSet<OuterId>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     pub(crate) loads: FxHashMap<OuterId, Pending>,
     /// Files that have been written with `torch.save`, and when.
