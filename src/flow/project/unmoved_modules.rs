@@ -17,6 +17,8 @@ use crate::world::Backend;
 const MAX_NAMES: usize = 24;
 /// Methods after which a module is somewhere else, or which hand it to who knows whom.
 const MOVES: &[&str] = &["to", "cuda", "ipu", "to_empty", "share_memory", "_apply", "apply"];
+/// Methods that give the module itself, where it was.
+const GIVE_ITSELF: &[&str] = &["eval", "train", "cpu", "requires_grad_"];
 /// What looks at something and lets it go.
 const LOOKS: &[&str] =
     &["isinstance", "hasattr", "getattr", "callable", "print", "type", "id", "repr", "str", "len", "super"];
@@ -108,9 +110,7 @@ impl Trace<'_> {
         let ir = &self.program.get(m).ir;
         let Some(around) = parent(ir, e) else { return self.in_statement(m, e) };
         match ir.expr(around) {
-            Expr::Attr { name, .. } => {
-                !MOVES.contains(&name.as_str()) && Backend::from_name(name.as_str()).is_none()
-            }
+            Expr::Attr { name, .. } => self.goes_by(m, around, name.as_str()),
             Expr::Call(id) => {
                 let call = ir.call(id);
                 call.func == e || self.handed(m, call, e)
@@ -120,6 +120,23 @@ impl Trace<'_> {
             Expr::IfElse(id) => ir.if_else(id).test == e || self.goes(m, around),
             _ => false,
         }
+    }
+
+    /// Does it stay where it is when this attribute of it is read, or called?
+    fn goes_by(&mut self, m: ModIdx, attribute: ExprId, name: &str) -> bool {
+        let ir = &self.program.get(m).ir;
+        let call = parent(ir, attribute).and_then(|around| match ir.expr(around) {
+            Expr::Call(id) if ir.call(id).func == attribute => Some((around, ir.call(id))),
+            _ => None,
+        });
+        if let Some((result, call)) = call {
+            let cpu = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "cpu");
+            let to_cpu = name == "to" && call.args.first().is_some_and(|arg| cpu(arg.value));
+            if to_cpu || GIVE_ITSELF.contains(&name) {
+                return self.goes(m, result);
+            }
+        }
+        !MOVES.contains(&name) && Backend::from_name(name).is_none()
     }
 
     fn in_statement(&mut self, m: ModIdx, e: ExprId) -> bool {
