@@ -258,9 +258,18 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
 
 /// The findings without those about copies that a program makes once.
 pub(super) fn copied_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    answered_by_callers(findings, reading, &|f, _| f.code == COPIED, &|f, paths, _| {
-        causes(f).into_iter().all(|place| paths.run_once(place))
-    })
+    let once = |f: &Finding, paths: &Paths<'_>| causes(f).into_iter().all(|place| paths.run_once(place));
+    // Other files can only show more calls: the project is read where something runs once as far as the files in sight say.
+    let copied = |f: &Finding, _: &Program| f.code == COPIED;
+    let mut open: FxHashSet<Place> = FxHashSet::default();
+    for project in projects_of(&findings, copied, reading) {
+        let graph = project.graph(reading);
+        let paths = Paths::of(&reading.program, &graph, project.is_built());
+        let may_be = findings.iter().filter(|f| f.code == COPIED && once(f, &paths));
+        open.extend(may_be.map(|f| f.primary.place));
+    }
+    let asks = |f: &Finding, _: &Program| f.code == COPIED && open.contains(&f.primary.place);
+    answered_by_callers(findings, reading, &asks, &|f, paths, _| once(f, paths))
 }
 
 /// The places of a finding's cause.
