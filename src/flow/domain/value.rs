@@ -307,6 +307,14 @@ pub struct Outer {
     pub default: Option<Value>,
 }
 
+impl Outer {
+    /// Something of which only this is known: how it was reached, and its text for messages.
+    pub fn new(key: OuterKey, text: impl Into<String>) -> Self {
+        let (text, with, default) = (text.into(), None, None);
+        Self { key, text, tensor: false, device: false, varies: false, with, default }
+    }
+}
+
 /// A function of the project, with the frame that it was made in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Closure {

@@ -165,15 +165,7 @@ impl Interp<'_> {
             }
         }
         let key = OuterKey::Joined { cond, then, orelse };
-        let o = self.t.outer(key.clone(), || Outer {
-            key,
-            text: String::new(),
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        });
+        let o = self.t.outer(key.clone(), || Outer::new(key, ""));
         if scatters {
             self.evidence.scattering_outside.insert(o);
         }

@@ -95,15 +95,7 @@ impl Interp<'_> {
     /// A name of another library, or of a file that nobody finds, as something that can be asked.
     pub(crate) fn outside_name(&mut self, path: Sym) -> OuterId {
         let key = OuterKey::External(path);
-        self.t.outer(key.clone(), || crate::flow::domain::value::Outer {
-            key,
-            text: path.to_string(),
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        })
+        self.t.outer(key.clone(), || crate::flow::domain::value::Outer::new(key, path.to_string()))
     }
 
     pub(crate) fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {

@@ -133,15 +133,7 @@ impl<'p> Interp<'p> {
         let nowhere = Place { file: crate::span::FileId(0), span: crate::span::Span::default() };
         t.origins.add(Origin { place: nowhere, reason: Reason::None, from: NO_ORIGIN });
         let key = OuterKey::External(Sym::new("torch.cuda.device_count()"));
-        let device_count = t.outer(key.clone(), || Outer {
-            key,
-            text: "torch.cuda.device_count()".into(),
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        });
+        let device_count = t.outer(key.clone(), || Outer::new(key, "torch.cuda.device_count()"));
         let mut store = Store::default();
         let default_device = store.alloc(1);
         // Nobody has set one.
@@ -371,15 +363,7 @@ impl<'p> Interp<'p> {
             return Value::Outer(id);
         }
         let text = text(self);
-        let id = self.t.outer(key.clone(), || Outer {
-            key,
-            text,
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        });
+        let id = self.t.outer(key.clone(), || Outer::new(key, text));
         Value::Outer(id)
     }
 

@@ -17,8 +17,9 @@ use crate::world::Backend;
 const MAX_NAMES: usize = 24;
 /// Methods after which a module is somewhere else, or which hand it to who knows whom.
 const MOVES: &[&str] = &["to", "cuda", "ipu", "to_empty", "share_memory", "_apply", "apply"];
-/// Methods that give the module itself, where it was.
-const GIVE_ITSELF: &[&str] = &["eval", "train", "cpu", "requires_grad_"];
+/// Methods that give the module itself, where it was (`torch/nn/modules/module.py`).
+const GIVE_ITSELF: &[&str] =
+    &["eval", "train", "cpu", "requires_grad_", "float", "double", "half", "bfloat16", "type"];
 /// What looks at something and lets it go.
 const LOOKS: &[&str] =
     &["isinstance", "hasattr", "getattr", "callable", "print", "type", "id", "repr", "str", "len", "super"];

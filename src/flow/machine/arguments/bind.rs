@@ -141,15 +141,7 @@ impl Interp<'_> {
         // What it is called there is not what the user sets.
         let key =
             OuterKey::Item { base, key: Some(Value::Str(param.name, crate::flow::domain::value::NO_ORIGIN)) };
-        let outer = Outer {
-            key: key.clone(),
-            text: String::new(),
-            tensor: false,
-            device: false,
-            varies: true,
-            with: None,
-            default: None,
-        };
+        let outer = Outer { varies: true, ..Outer::new(key.clone(), String::new()) };
         Value::Outer(self.t.outer(key, || outer))
     }
 
@@ -167,15 +159,8 @@ impl Interp<'_> {
         let device =
             names_device(param.name.as_str()) || param.annotation.is_some_and(|a| says_device(ir, a));
         let text = param.name.to_string();
-        let id = self.t.outer(key.clone(), || Outer {
-            key,
-            text,
-            tensor,
-            device,
-            varies: true,
-            with: None,
-            default: None,
-        });
+        let id =
+            self.t.outer(key.clone(), || Outer { tensor, device, varies: true, ..Outer::new(key, text) });
         Value::Outer(id)
     }
 

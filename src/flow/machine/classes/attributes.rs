@@ -198,15 +198,7 @@ impl Interp<'_> {
     /// An attribute of an object whose constructor was not followed to its end: the same whenever it is read.
     pub(crate) fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
         let key = OuterKey::Field { object, name };
-        let outer = self.t.outer(key.clone(), || Outer {
-            key,
-            text: String::new(),
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        });
+        let outer = self.t.outer(key.clone(), || Outer::new(key, ""));
         Value::Outer(outer)
     }
 

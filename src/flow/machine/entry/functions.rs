@@ -160,15 +160,7 @@ impl Interp<'_> {
 
     pub(crate) fn receiver_symbol(&mut self, class: ClassKey) -> crate::flow::domain::value::OuterId {
         let key = OuterKey::Receiver { class };
-        self.t.outer(key.clone(), || Outer {
-            key,
-            text: "self".into(),
-            tensor: false,
-            device: false,
-            varies: true,
-            with: None,
-            default: None,
-        })
+        self.t.outer(key.clone(), || Outer { varies: true, ..Outer::new(key, "self") })
     }
 
     /// One function with symbols for what it is not given. The state is as before afterwards.

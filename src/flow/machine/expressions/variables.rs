@@ -125,13 +125,8 @@ impl Interp<'_> {
         let Some(name) = name else { return Value::Unknown };
         let key = OuterKey::External(Sym::new(&format!("{}:{name}", module.0)));
         let id = self.t.outer(key.clone(), || Outer {
-            key,
-            text: name.to_string(),
-            tensor: false,
             device: crate::flow::machine::arguments::args::names_device(name.as_str()),
-            varies: false,
-            with: None,
-            default: None,
+            ..Outer::new(key, name.to_string())
         });
         Value::Outer(id)
     }
@@ -152,13 +147,10 @@ impl Interp<'_> {
             text => [text, ".", name.as_str()].concat(),
         };
         self.t.outer(key.clone(), || Outer {
-            key,
-            text,
-            tensor: false,
             device: crate::flow::machine::arguments::args::names_device(name.as_str()),
             varies,
             with,
-            default: None,
+            ..Outer::new(key, text)
         })
     }
 
@@ -210,13 +202,11 @@ impl Interp<'_> {
             (text, None) => [text, "[…]"].concat(),
         };
         self.t.outer(outer.clone(), || Outer {
-            key: outer,
-            text,
             tensor,
             device: device.is_some(),
             varies,
             with,
-            default: None,
+            ..Outer::new(outer, text)
         })
     }
 }

@@ -14,15 +14,7 @@ impl Interp<'_> {
         let key = OuterKey::External(Sym::new(&format!("os.environ[{name}]")));
         let text = name.to_string();
         let default = args.get(1, "default").map(|(v, _)| v);
-        let id = self.t.outer(key.clone(), || Outer {
-            key,
-            text,
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default,
-        });
+        let id = self.t.outer(key.clone(), || Outer { default, ..Outer::new(key, text) });
         Value::Outer(id)
     }
 

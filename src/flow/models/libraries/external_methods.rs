@@ -181,15 +181,7 @@ impl Interp<'_> {
         let key = OuterKey::Argument { parser, list: None, name: Sym::new(&name) };
         let device = names_device(&name);
         let text = format!("args.{name}");
-        self.t.outer(key.clone(), || Outer {
-            key,
-            text,
-            tensor: false,
-            device,
-            varies: false,
-            with: None,
-            default,
-        });
+        self.t.outer(key.clone(), || Outer { device, default, ..Outer::new(key, text) });
     }
 
     /// `args.name`
@@ -202,15 +194,7 @@ impl Interp<'_> {
         let key = OuterKey::Argument { parser, list, name };
         let device = names_device(name.as_str());
         let text = format!("args.{name}");
-        let id = self.t.outer(key.clone(), || Outer {
-            key,
-            text,
-            tensor: false,
-            device,
-            varies: false,
-            with: None,
-            default,
-        });
+        let id = self.t.outer(key.clone(), || Outer { device, default, ..Outer::new(key, text) });
         Value::Outer(id)
     }
 
