@@ -1,15 +1,16 @@
 //! Fixes: what they change, when they are applied, and how files are written.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+mod shown;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use samedevice::rules::example::{self, Section};
 use samedevice::rules::page::FixKind;
 use samedevice::rules::registry::registry;
 use serde_json::Value;
+use shown::shown;
 use support::Project;
 
 /// A safe fix and an unsafe one.
@@ -52,15 +53,17 @@ fn what_fixes_change() {
     }
 }
 
-/// What a page says of its rule's fix is what the rule offers on the page's examples, and fixing those leaves nothing to fix.
+/// What a page says of its rule's fix is what the rule offers on its programs, and fixing those leaves nothing to fix.
 #[test]
 fn pages_say_what_fixes_there_are() {
     let mut wrong = Vec::new();
     for page in registry() {
         let code = page.code.to_string();
         let (mut safe, mut bold) = (0, 0);
-        for program in example::programs(page.body).unwrap() {
-            if program.section != Section::Example {
+        for shown in shown(page).unwrap() {
+            let at = shown.place();
+            let program = shown.program;
+            if program.is_silent() {
                 continue;
             }
             let project = Project::new(&[]);
@@ -91,7 +94,6 @@ fn pages_say_what_fixes_there_are() {
             }
             let (_, said) = run("--fix --unsafe-fixes");
             let (left, more) = run("--fix --unsafe-fixes");
-            let at = format!("{}, line {}", page.slug(), program.line);
             if said.contains("rror") || more.contains("Fixed") {
                 wrong.push(format!("{at}: {said}{more}"));
             }

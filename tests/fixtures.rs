@@ -1,4 +1,4 @@
-//! What a person sees of each rule: the full report on the programs and projects in `fixtures/rules`.
+//! What a person sees of each rule: the full report on the programs and projects in `fixtures/reports`.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use std::fs;
@@ -41,11 +41,11 @@ fn report(folder: &Path, code: &str, what: &str) -> String {
 
 #[test]
 fn reports_on_own_programs() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rules");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/reports");
     for page in registry() {
         let code = page.code.to_string();
         let folder = root.join(&code);
-        assert!(folder.is_dir(), "{code} has no program in fixtures/rules");
+        assert!(folder.is_dir(), "{code} has no program in fixtures/reports");
         for path in entries(&folder) {
             let name = path.file_name().unwrap().to_str().unwrap();
             let text = report(&folder, &code, name);
@@ -58,7 +58,7 @@ fn reports_on_own_programs() {
 /// What goes wrong only as another file uses it belongs to that file, whatever is linted with it.
 #[test]
 fn an_importer_has_the_finding_alone_or_not() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rules");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/reports");
     for (code, origin, importer) in [("SD101", "config.py", "run.py"), ("SD204", "positions.py", "model.py")]
     {
         let folder = root.join(code).join("project");

@@ -1,42 +1,45 @@
-//! Every program on every page in `rules/`: what its comments announce is found, and nothing else.
+//! Every program of a rule, on its page in `rules/` and in `fixtures/rules`: what its comments announce is found, and nothing
+//! else.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod harness;
+mod shown;
 
 use std::fs;
 use std::path::Path;
 
 use harness::{Found, check};
 use samedevice::rules::example::{self, File, Program};
-use samedevice::rules::page::{KEYS, Page};
+use samedevice::rules::page::Page;
 use samedevice::rules::registry::registry;
+use shown::shown;
 
 #[test]
-fn programs_on_the_pages_yield_what_their_comments_announce() {
+fn programs_yield_what_their_comments_announce() {
     let mut total = 0;
     let mut table = String::new();
     for page in registry() {
-        let programs = example::programs(page.body).unwrap_or_default();
-        total += programs.len();
-        for program in &programs {
-            if let Some(differences) = differences(page, program) {
-                table.push_str(&format!("{}\n{differences}", page.slug()));
+        let written = shown(page).unwrap();
+        total += written.len();
+        for shown in &written {
+            if let Some(differences) = differences(page, &shown.program) {
+                table.push_str(&format!("{}\n{differences}", shown.place()));
             }
         }
+        let silent = written.iter().filter(|shown| shown.program.is_silent()).count();
+        assert!(silent >= 3, "{} has {silent} programs without a finding, not 3", page.code);
     }
     assert!(table.is_empty(), "of {total} programs these differ ('-' is missing, '+' is too much)\n{table}");
 }
 
 /// What is missing and what is too much; `None` when all is right.
 fn differences(page: &Page, program: &Program) -> Option<String> {
-    let Program { section, line, files, .. } = program;
-    // The body starts below the front matter and its two fences.
-    let first_line = line + KEYS.len() + 2;
-    let title = format!("  {section:?}, line {first_line}\n");
+    let files = &program.files;
     let mut options = program.options.clone();
     options.extend(["--extend-select".to_owned(), page.code.to_string()]);
     let mut found = match check_files(files, &options) {
         Ok(found) => found,
-        Err(message) => return Some(format!("{title}    ! {message}\n")),
+        Err(message) => return Some(format!("    ! {message}\n")),
     };
     let mut missing = Vec::new();
     for file in files {
@@ -52,7 +55,7 @@ fn differences(page: &Page, program: &Program) -> Option<String> {
         .iter()
         .map(|Found { file, row, code, message }| format!("    + {file}:{row} {code} {message}\n"));
     let lines: String = missing.into_iter().chain(too_much).collect();
-    if lines.is_empty() { None } else { Some(title + &lines) }
+    if lines.is_empty() { None } else { Some(lines) }
 }
 
 /// Writes the files into a fresh folder and checks them there. The project's own configuration is used only if

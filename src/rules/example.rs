@@ -1,7 +1,8 @@
-//! The programs on a rule's page.
+//! The programs that show what a rule finds and what it does not: a few on its page, all others in `fixtures/rules/SDnnn`.
 //!
-//! In the sections `Example`, `Fixed` and `Silent`, every `py` block is a whole program, and the tests run the
-//! linter on it. The info string may say more, as `key=value` or `key="a value"`:
+//! On a page, every `py` block in the sections `Example`, `Fix` and `Not reported` is a whole program. In a file of
+//! `fixtures/rules`, every `## ` heading is the name of a program that stands below it. The tests run the linter on all of them. The
+//! info string may say more, as `key=value` or `key="a value"`:
 //!
 //! - `file=helpers.py`: this block is a file of the project that the next block without `file=` completes; that
 //!   one is `main.py`. Blocks in other languages belong to a project only with `file=` (a configuration, say).
@@ -10,18 +11,32 @@
 //!
 //! A line with a finding ends in a comment, `# error: [SD101]`; several findings are `# error: [SD101, SD203]`.
 
+use std::collections::BTreeSet;
+
 use super::page::parse_code;
 use crate::finding::Code;
 
-/// A section with programs.
+/// A section of a page that has programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
     /// Programs with the bug, marked.
     Example,
     /// The same without it.
-    Fixed,
+    Fix,
     /// Programs that look like it and are right.
-    Silent,
+    NotReported,
+}
+
+impl Section {
+    /// The section with this heading.
+    pub fn titled(title: &str) -> Option<Self> {
+        match title {
+            "Example" => Some(Self::Example),
+            "Fix" => Some(Self::Fix),
+            "Not reported" => Some(Self::NotReported),
+            _ => None,
+        }
+    }
 }
 
 /// How a file is written to the disk.
@@ -58,9 +73,9 @@ impl File {
 /// A program: one file or several.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// Where on the page it stands.
-    pub section: Section,
-    /// The line of its first fence, from 1, counted in the page's body.
+    /// The heading that it stands under.
+    pub title: String,
+    /// The line of its first fence, from 1, counted in the text that was read.
     pub line: usize,
     /// The files; the last one is `main.py`.
     pub files: Vec<File>,
@@ -68,61 +83,65 @@ pub struct Program {
     pub options: Vec<String>,
 }
 
+impl Program {
+    /// Does no comment announce a finding?
+    pub fn is_silent(&self) -> bool {
+        self.files.iter().all(|file| expectations(&file.text).is_empty())
+    }
+}
+
 /// The programs of a page, given its body. The error says what is wrong, for the one who writes the page.
 pub fn programs(body: &str) -> Result<Vec<Program>, String> {
+    let programs = read(body)?;
+    match programs.iter().find(|program| Section::titled(&program.title).is_none()) {
+        Some(Program { line, .. }) => {
+            Err(format!("line {line}: a program belongs to Example, Fix or Not reported"))
+        }
+        None => Ok(programs),
+    }
+}
+
+/// The programs of a file in `fixtures/rules`, each with a name of its own. The error says what is wrong, for the one who writes it.
+pub fn cases(text: &str) -> Result<Vec<Program>, String> {
+    let programs = read(text)?;
+    let mut names = BTreeSet::new();
+    for Program { title, line, .. } in &programs {
+        if title.is_empty() {
+            return Err(format!("line {line}: a program without a name"));
+        }
+        if !names.insert(title) {
+            return Err(format!("line {line}: `{title}` is the name of two programs"));
+        }
+    }
+    let headings = text.lines().filter(|line| line.starts_with("## ")).count();
+    if headings > names.len() {
+        return Err("a name without a program".to_owned());
+    }
+    Ok(programs)
+}
+
+/// All programs below second-level headings.
+fn read(text: &str) -> Result<Vec<Program>, String> {
     let mut programs = Vec::new();
     let mut pending: Option<Program> = None;
-    let mut section = None;
-    let mut lines = body.lines().zip(1..);
-    // The line of a text that announces a program.
-    let mut announced: Option<usize> = None;
+    let mut title = String::new();
+    let mut lines = text.lines().zip(1..);
     while let Some((line, number)) = lines.next() {
-        if let Some(at) = announced.filter(|_| !line.trim().is_empty()) {
-            let follows = line.starts_with("```") || line.starts_with(['-', '|', '*']);
-            if !follows {
-                return Err(format!("line {at}: what this announces does not follow"));
-            }
-        }
-        if !line.trim().is_empty() {
-            announced = (section.is_some() && line.ends_with(':')).then_some(number);
-        }
-        if let Some(title) = line.strip_prefix("## ") {
+        if let Some(heading) = line.strip_prefix("## ") {
             if let Some(program) = &pending {
                 return Err(format!("line {}: a project without a main.py", program.line));
             }
-            section = match title {
-                "Example" => Some(Section::Example),
-                "Fixed" => Some(Section::Fixed),
-                "Silent" => Some(Section::Silent),
-                _ => None,
-            };
+            heading.clone_into(&mut title);
             continue;
         }
         let Some(info) = line.strip_prefix("```") else { continue };
-        let mut text = String::new();
-        loop {
-            match lines.next() {
-                Some(("```", _)) => break,
-                Some((line, _)) => {
-                    text.push_str(line);
-                    text.push('\n');
-                }
-                None => return Err(format!("line {number}: the block does not end")),
-            }
-        }
-        announced = None;
+        let text = block(&mut lines).ok_or_else(|| format!("line {number}: the block does not end"))?;
         let info = Info::parse(info).map_err(|e| format!("line {number}: {e}"))?;
         if !info.is_program() {
             continue;
         }
-        if section == Some(Section::Example) && info.file.is_none() && text.trim().is_empty() {
-            return Err(format!("line {number}: the example is empty"));
-        }
-        let Some(section) = section else {
-            return Err(format!("line {number}: a program outside of Example, Fixed and Silent is not run"));
-        };
         let program = pending.get_or_insert_with(|| Program {
-            section,
+            title: title.clone(),
             line: number,
             files: Vec::new(),
             options: Vec::new(),
@@ -140,6 +159,19 @@ pub fn programs(body: &str) -> Result<Vec<Program>, String> {
     match pending {
         Some(program) => Err(format!("line {}: a project without a main.py", program.line)),
         None => Ok(programs),
+    }
+}
+
+/// The lines up to the fence that closes a block; `None` if none does.
+fn block<'a>(lines: &mut impl Iterator<Item = (&'a str, usize)>) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        let (line, _) = lines.next()?;
+        if line == "```" {
+            return Some(text);
+        }
+        text.push_str(line);
+        text.push('\n');
     }
 }
 
@@ -205,12 +237,12 @@ pub fn revelations(text: &str) -> Vec<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoding, Section, expectations, programs, revelations};
+    use super::{Encoding, cases, expectations, programs, revelations};
     use crate::finding::Code;
 
     const BODY: &str = r#"Summary.
 
-## World
+## Why
 
 ```text
 RuntimeError: no
@@ -234,14 +266,14 @@ select = []
 é = 1
 ```
 
-## Limits
+## Configuration
 "#;
 
     #[test]
     fn blocks_become_programs() -> Result<(), String> {
         let programs = programs(BODY)?;
         assert_eq!(programs.len(), 2);
-        assert_eq!(programs[0].section, Section::Example);
+        assert_eq!(programs[0].title, "Example");
         assert_eq!((programs[0].line, programs[0].files[0].text.as_str()), (11, "import torch\n"));
         let project = &programs[1];
         let names: Vec<_> = project.files.iter().map(|f| f.name.as_str()).collect();
@@ -255,17 +287,24 @@ select = []
     #[test]
     fn malformed_blocks_are_refused() {
         let error = |body: &str| programs(body).err().unwrap_or_default();
-        assert_eq!(error("## Fixed\n```py\n"), "line 2: the block does not end");
-        assert_eq!(error("## Fixed\n```py file=a.py\n```\n## Limits"), "line 2: a project without a main.py");
-        assert_eq!(error("## Example\n```py\n\n```\n"), "line 2: the example is empty");
-        let announced = "line 2: what this announces does not follow";
-        assert_eq!(error("## Silent\nA number:\n\nA list:\n```py\n```\n"), announced);
-        assert_eq!(error("## Silent\nA number:\n\n## Limits\n"), announced);
-        assert_eq!(error("## Fixed\n```py fil=a.py\n```\n"), "line 2: unknown attribute `fil=a.py`");
+        assert_eq!(error("## Fix\n```py\n"), "line 2: the block does not end");
+        assert_eq!(error("## Fix\n```py file=a.py\n```\n## Why"), "line 2: a project without a main.py");
+        assert_eq!(error("## Fix\n```py fil=a.py\n```\n"), "line 2: unknown attribute `fil=a.py`");
+        let elsewhere = "line 2: a program belongs to Example, Fix or Not reported";
+        assert_eq!(error("## Why\n```py\n```\n"), elsewhere);
+    }
+
+    #[test]
+    fn cases_have_names_of_their_own() {
+        let error = |text: &str| cases(text).err().unwrap_or_default();
+        let named = cases("# Loops\n\n## One\n```py\n```\n\n## Two\n```py\n```\n").unwrap_or_default();
+        assert_eq!(named.iter().map(|p| p.title.as_str()).collect::<Vec<_>>(), ["One", "Two"]);
+        assert_eq!(error("# Loops\n```py\n```\n"), "line 2: a program without a name");
         assert_eq!(
-            error("## Why\n```py\n```\n"),
-            "line 2: a program outside of Example, Fixed and Silent is not run"
+            error("## One\n```py\n```\n## One\n```py\n```\n"),
+            "line 5: `One` is the name of two programs"
         );
+        assert_eq!(error("## One\n## Two\n```py\n```\n"), "a name without a program");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub const KEYS: [&str; 7] = ["code", "name", "world", "severity", "default", "fi
 const LIKELY: &str = "likely";
 
 /// The sections that every page has, in this order.
-pub const SECTIONS: [&str; 6] = ["Why", "World", "Example", "Fixed", "Silent", "Limits"];
+pub const SECTIONS: [&str; 5] = ["Why", "Example", "Fix", "Not reported", "Configuration"];
 
 /// Does a fix exist, and may it be applied without a look?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,7 +205,7 @@ mod tests {
     use crate::finding::{Code, Severity};
 
     const SECTIONS: &str =
-        "## Why\n## World\n## Example\n```py\n## a comment\n```\n## Fixed\n## Silent\n## Limits\n";
+        "## Why\n## Example\n```py\n## a comment\n```\n## Fix\n## Not reported\n## Configuration\n";
 
     fn page(front: &str, body: &str) -> Result<Page, String> {
         Page::parse(Box::leak(format!("---\n{front}\n---\n{body}").into_boxed_str()))
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(message(&FRONT.replace("cuda", "cude"), &body), "`cude` is no world");
         assert_eq!(message(FRONT, SECTIONS), "the summary is missing");
         assert_eq!(message(FRONT, &format!("Two\nlines.\n\n{SECTIONS}")), "the summary must be one line");
-        assert!(message(FRONT, &body.replace("## Limits\n", "")).starts_with("the sections are"));
+        assert!(message(FRONT, &body.replace("## Configuration\n", "")).starts_with("the sections are"));
         assert_eq!(
             Page::parse("no front matter").err().unwrap_or_default(),
             "the page does not start with `---`"

@@ -102,8 +102,11 @@ mod tests {
     use super::{catalogue, find, page, registry};
     use crate::finding::Code;
     use crate::rules::example::{self, Section};
-    use crate::rules::page::Page;
+    use crate::rules::page::{KEYS, Page};
     use crate::rules::{PAGES, checks};
+
+    /// So many lines of a page are read at one go.
+    const LONGEST: usize = 120;
 
     fn folder() -> &'static Path {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/rules"))
@@ -166,11 +169,12 @@ mod tests {
                     continue;
                 }
             };
-            let count = |section| programs.iter().filter(|p| p.section == section).count();
-            for (section, least) in [(Section::Example, 1), (Section::Fixed, 1), (Section::Silent, 3)] {
-                if count(section) < least {
-                    fail(format!("## {section:?} has {} programs, not {least}", count(section)));
-                }
+            let at = |section| programs.iter().filter(move |p| Section::titled(&p.title) == Some(section));
+            if at(Section::Example).next().is_none() || at(Section::Fix).next().is_none() {
+                fail("an example or its fix is missing".to_owned());
+            }
+            if page.body.lines().count() + KEYS.len() + 2 > LONGEST {
+                fail(format!("the page is longer than {LONGEST} lines: move programs to fixtures/rules"));
             }
             for program in &programs {
                 let expected: Vec<Code> = program
@@ -179,10 +183,10 @@ mod tests {
                     .flat_map(|f| example::expectations(&f.text))
                     .map(|(_, c)| c)
                     .collect();
-                if program.section != Section::Example && !expected.is_empty() {
+                if program.title != "Example" && !expected.is_empty() {
                     fail(format!("line {}: a finding is expected outside of ## Example", program.line));
                 }
-                if program.section == Section::Example && !expected.contains(&page.code) {
+                if program.title == "Example" && !expected.contains(&page.code) {
                     fail(format!("line {}: no line is marked with {}", program.line, page.code));
                 }
             }
