@@ -16,7 +16,7 @@ use crate::suggest::closest;
 #[command(name = "samedevice", version, about, max_term_width = 100, propagate_version = true)]
 #[command(after_help = EXIT_CODES)]
 pub struct Cli {
-    /// When to use color; `auto` honors NO_COLOR and CLICOLOR_FORCE
+    /// When to use color; `auto` respects NO_COLOR and CLICOLOR_FORCE
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "Output")]
     pub color: Color,
     /// What to do.
@@ -25,15 +25,15 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  nothing was found
-  1  something was found that is at least a warning (`--fail-on-severity`)
-  2  the tool could not do its work: wrong flags, wrong configuration, a path that is not there; with
-     `--strict` also if something was not checked";
+  0  no findings, or none at or above `--fail-on-severity` (`warning`)
+  1  at least one such finding
+  2  samedevice could not run: a wrong flag, a wrong configuration, a path that does not exist; with
+     `--strict`, also code that was not checked";
 
 const VERIFY_EXIT_CODES: &str = "Exit codes:
   0  PyTorch can use an accelerator here
-  1  it cannot, or not rightly, and the report says why
-  2  it could not be found out, or the tool could not do its work";
+  1  PyTorch cannot use an accelerator, or not correctly; the report says why
+  2  samedevice could not find out, or could not run";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -45,11 +45,11 @@ pub enum Command {
     Rule(RuleArgs),
     /// List the keys of the configuration, or explain one
     Config(KeyArgs),
-    /// Print a script that completes commands and flags in a shell
+    /// Print a completion script for a shell
     GenerateShellCompletion(CompletionArgs),
-    /// Print the manual page, or write those of all commands into a folder
+    /// Print the manual page, or write the pages of all commands to a folder
     GenerateMan(ManArgs),
-    /// Tell what this machine and its PyTorch can run, and why not
+    /// Check whether PyTorch can use a GPU on this machine, and explain why not
     #[command(after_help = VERIFY_EXIT_CODES)]
     Verify(VerifyArgs),
     /// The driver is asked in a process of its own: this one
@@ -87,19 +87,19 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub baseline: BaselineArgs,
 
-    /// Number of threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(short, long, value_name = "N", help_heading = "Miscellaneous")]
     pub jobs: Option<usize>,
-    /// Do not read or write a cache. There is none yet; accepted so that scripts may say so already
+    /// Accepted for scripts; samedevice has no cache yet
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub no_cache: bool,
     /// Exit with 1 only for findings at least this severe [default: warning]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Miscellaneous")]
     pub fail_on_severity: Option<Severity>,
-    /// Exit with 2 if something could not be checked: what is too large or too complex
+    /// Exit with 2 if some code was not checked because it is too large or too complex
     #[arg(long, help_heading = "Miscellaneous")]
     pub strict: bool,
-    /// Exit with 0 even if something was found
+    /// Exit with 0 even if there are findings
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub exit_zero: bool,
 }
@@ -111,16 +111,16 @@ pub struct RuleSelection {
     /// Run only these rules: codes (SD101), prefixes (SD2), names (unguarded-cuda) or ALL
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub select: Option<Vec<String>>,
-    /// Run these rules besides
+    /// Also run these rules
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub extend_select: Vec<String>,
     /// Do not run these rules
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub ignore: Vec<String>,
-    /// Report only what is at least so sure [default: likely]
+    /// Report only findings of at least this confidence [default: likely]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub min_confidence: Option<Confidence>,
-    /// Report what comments suppress, too
+    /// Also report findings that a comment suppresses
     #[arg(long)]
     pub no_ignores: bool,
 }
@@ -129,22 +129,22 @@ pub struct RuleSelection {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fixes")]
 pub struct FixArgs {
-    /// Fix what can be fixed without a change of what the program means
+    /// Apply the safe fixes: those that never change what working code does
     #[arg(long, overrides_with = "no_fix")]
     pub fix: bool,
     /// Fix nothing, whatever the configuration says.
     #[arg(long, overrides_with = "fix", hide = true)]
     pub no_fix: bool,
-    /// Count and apply fixes that may change what the program means, too
+    /// Also count and apply the fixes that can change what the program does
     #[arg(long, overrides_with = "no_unsafe_fixes")]
     pub unsafe_fixes: bool,
     /// Apply safe fixes only, whatever the configuration says.
     #[arg(long, overrides_with = "unsafe_fixes", hide = true)]
     pub no_unsafe_fixes: bool,
-    /// Show what fixes would change, and change nothing; exit with 1 if they would
+    /// Show the changes that the fixes would make, and write nothing; exit with 1 if there are any
     #[arg(long, conflicts_with_all = ["no_fix", "statistics", "output_file"])]
     pub diff: bool,
-    /// Fix, and do not report what is left; exit with 0
+    /// Apply fixes and do not report the findings that remain; exit with 0
     #[arg(long, conflicts_with = "no_fix")]
     pub fix_only: bool,
 }
@@ -153,22 +153,22 @@ pub struct FixArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct FileSelection {
-    /// Skip what matches these globs, instead of what the configuration excludes
+    /// Skip files that match these globs, instead of those that the configuration excludes
     #[arg(long, value_delimiter = ',', value_name = "GLOBS")]
     pub exclude: Option<Vec<String>>,
-    /// Skip what matches these globs besides
+    /// Also skip files that match these globs
     #[arg(long, value_delimiter = ',', value_name = "GLOBS")]
     pub extend_exclude: Vec<String>,
     /// Skip excluded files even if they are named on the command line
     #[arg(long)]
     pub force_exclude: bool,
-    /// The name of what comes from standard input
+    /// The path of the file that standard input contains
     #[arg(long, value_name = "NAME")]
     pub stdin_filename: Option<PathBuf>,
-    /// Lint the files that this one lists, one path a line; `-` for standard input
+    /// Lint the files that this file lists, one path per line; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stdin_filename"])]
     pub files_from: Option<PathBuf>,
-    /// The paths of that list end with NUL, as those of `git diff -z` and `find -print0` do
+    /// The paths in that list end with NUL, as `git diff -z` and `find -print0` write them
     #[arg(short = '0', long)]
     pub null: bool,
     /// List the files that would be linted, and stop
@@ -189,13 +189,13 @@ fn reason(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Baseline")]
 pub struct BaselineArgs {
-    /// Report only what is not in this file of accepted findings
+    /// Report only findings that this baseline file does not contain
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Report everything, whatever the configuration accepts
+    /// Report all findings, even if the configuration names a baseline
     #[arg(long, conflicts_with_all = ["baseline", "update_baseline"])]
     pub no_baseline: bool,
-    /// Make the baseline, or remove from it what is no longer found; `grow` adds what is new
+    /// Create the baseline, or remove entries that are no longer found; `grow` also adds new findings
     #[arg(
         long,
         value_enum,
@@ -206,7 +206,7 @@ pub struct BaselineArgs {
         conflicts_with_all = ["only_confirmed", "no_ignores", "diff", "fix_only"]
     )]
     pub update_baseline: Option<Update>,
-    /// Write a comment that suppresses it to each finding, with this reason
+    /// Write a suppression comment for each finding, with this reason
     #[arg(
         long,
         value_name = "REASON",
@@ -238,7 +238,7 @@ pub struct ConfigArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machine")]
 pub struct MachineArgs {
-    /// Ask this machine whether each finding bites here; `--verify=run` also uses its GPUs for a moment
+    /// Decide for each finding whether it occurs on this machine; `--verify=run` also runs a short test on its GPUs
     #[arg(
         long,
         value_enum,
@@ -250,22 +250,22 @@ pub struct MachineArgs {
         group = "judged"
     )]
     pub verify: Option<Depth>,
-    /// Judge for the machine whose `samedevice verify --output-format json` is in this file; `-` is standard input
+    /// Decide it for the machine in this report of `samedevice verify --output-format json`; `-` for standard input
     #[arg(long, value_name = "FILE", group = "judged")]
     pub machine: Option<PathBuf>,
-    /// With `--verify=run`, allocate what findings assume, up to what is free, and give it back
+    /// With `--verify=run`, allocate the sizes that findings name, up to the free memory, and free them again
     #[arg(long, requires = "verify")]
     pub memory: bool,
-    /// Show only findings that bite there
+    /// Show only findings that occur on that machine
     #[arg(long, requires = "judged")]
     pub only_confirmed: bool,
     /// Which findings make the exit code 1
     #[arg(long, value_enum, default_value_t, value_name = "WHICH", requires = "judged")]
     pub fail_on: FailOn,
-    /// The interpreter or environment that has the PyTorch to judge for: its path, or a name on `PATH`
+    /// The Python whose PyTorch is meant: a path, a name on `PATH`, or a version
     #[arg(long, value_name = "PYTHON", conflicts_with = "machine", requires = "verify")]
     pub python: Option<PathBuf>,
-    /// How long the driver may take, in seconds
+    /// The time limit for the driver, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
 }
@@ -282,40 +282,40 @@ pub enum Depth {
 /// Which findings make the exit code 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum FailOn {
-    /// All that are shown.
+    /// All findings that are shown.
     #[default]
     Any,
-    /// Those that are not refuted.
+    /// Findings that are not refuted.
     Possible,
-    /// Those that bite on the machine.
+    /// Findings that occur on the machine.
     Confirmed,
 }
 
 /// `samedevice verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Use the GPUs for a moment: a context, 4 MiB, copies and a kernel
+    /// Run a short test on each GPU: a context, 4 MiB, copies and a kernel
     #[arg(long)]
     pub run: bool,
-    /// Allocate these sizes ("20GiB") on each GPU for a moment, too
+    /// Also allocate these sizes ("20GiB") on each GPU, and free them again
     #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
     pub memory: Vec<bytesize::ByteSize>,
-    /// The interpreter or environment that has the PyTorch in question: its path, or a name on `PATH`
+    /// The Python whose PyTorch is meant: a path, a name on `PATH`, or a version
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
-    /// Really import PyTorch, with that Python and within the time limit, and compare what it says with what its files say
+    /// Import PyTorch with that Python, and compare its answers with its files
     #[arg(long)]
     pub import: bool,
-    /// Show the GPUs' UUIDs, which identify this machine
+    /// Include the UUIDs of the GPUs, which identify this machine
     #[arg(long)]
     pub uuids: bool,
-    /// How long the driver may take, in seconds
+    /// The time limit for the driver, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
-    /// Show this saved report instead; `-` is standard input
+    /// Show this saved report instead of this machine; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "import", "uuids"])]
     pub machine: Option<PathBuf>,
-    /// How to write it
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: ReportFormat,
     /// Write to this file instead of standard output
@@ -329,9 +329,9 @@ pub enum ReportFormat {
     /// For people
     #[default]
     Text,
-    /// For an issue: what people are asked for, without the name of the home folder
+    /// For an issue: versions, driver, GPUs and causes, with `~` for the home folder
     Markdown,
-    /// For machines; `--machine` reads it
+    /// For programs, and for `--machine`
     Json,
 }
 
@@ -350,7 +350,7 @@ pub struct ProbeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// How to write what was found
+    /// The format of the findings
     #[arg(
         long,
         value_enum,
@@ -363,16 +363,16 @@ pub struct OutputArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", env = "SAMEDEVICE_OUTPUT_FILE", hide_env_values = true)]
     pub output_file: Option<PathBuf>,
-    /// Write what was found in this format, to this file; may be given several times, one for each
+    /// Write the findings in this format to this file; can be repeated
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
     pub output: Vec<Output>,
-    /// Count the findings of each rule instead of showing them
+    /// Show the number of findings of each rule instead of the findings
     #[arg(long)]
     pub statistics: bool,
-    /// Print what was found and nothing else, no summary and no warnings
+    /// Print only findings: no summary and no warnings
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say on standard error which files and settings are used
+    /// Print the files and settings that are used to standard error
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -477,10 +477,10 @@ pub fn is_setting(text: &str) -> bool {
 /// `samedevice config`.
 #[derive(Debug, Args)]
 pub struct KeyArgs {
-    /// A key of the configuration; all keys if there is none
+    /// A key of the configuration; without it, all keys
     #[arg(value_name = "KEY")]
     pub key: Option<String>,
-    /// How to write it
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
 }
@@ -496,7 +496,7 @@ pub struct CompletionArgs {
 /// `samedevice generate-man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// A folder for the pages of all commands
+    /// The folder for the pages of all commands; without it, one page goes to standard output
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }
@@ -504,10 +504,10 @@ pub struct ManArgs {
 /// `samedevice rule`.
 #[derive(Debug, Args)]
 pub struct RuleArgs {
-    /// Code (SD101) or name (unguarded-cuda); all rules if there is none
+    /// A code (SD101) or a name (unguarded-cuda); without it, all rules
     #[arg(value_name = "RULE")]
     pub rule: Option<String>,
-    /// How to write it
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
 }
@@ -518,7 +518,7 @@ pub enum PageFormat {
     /// For people
     #[default]
     Text,
-    /// For machines
+    /// For programs
     Json,
 }
 

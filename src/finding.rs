@@ -38,7 +38,7 @@ pub enum Severity {
     Info,
     /// Slow, wasteful or fragile.
     Warning,
-    /// Raises, or computes something wrong, in its world.
+    /// The code raises or computes a wrong result, on the machine that the finding names.
     Error,
 }
 
@@ -53,15 +53,14 @@ impl Severity {
     }
 }
 
-/// How sure it is that somebody comes to the line as the finding says, and how much it matters there.
+/// How certain a finding is, and how much it matters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, clap::ValueEnum)]
 pub enum Confidence {
-    /// Nobody in sight comes there, it is no code of the project's own, or it costs nothing that matters: tests, copies of other
-    /// projects, demos, what nothing calls, copies that are made once.
+    /// Tests, demos, copies of other projects, code that nothing calls, and costs that do not matter.
     Low,
-    /// It takes for granted what a caller or a user decides.
+    /// It depends on something that a caller or a user decides.
     Likely,
-    /// A program in sight comes there with nothing taken for granted but the machine.
+    /// A program in the project reaches the line, and only the machine decides.
     #[default]
     Certain,
 }

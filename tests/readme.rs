@@ -1,31 +1,59 @@
-//! The README: what it shows is what the program prints, and what it lists is complete.
+//! What people read: what the documents show is what the program prints, what they list is complete, and the commands in
+//! them exist.
 //!
 //! A block that opens with `console` and a line `$ samedevice …` is a run of the program in this repository.
-//! `SAMEDEVICE_UPDATE=1` writes the outputs anew.
+//! `SAMEDEVICE_UPDATE=1` writes the outputs and the screenshot again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use samedevice::config::keys::{Default, KEYS};
+use anstyle_svg::Term;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use samedevice::cli::Cli;
 use samedevice::report::Format;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const SCREENSHOT: &str = "docs/screenshot.svg";
+/// What the screenshot shows.
+const SHOWN: &str = "samedevice check fixtures/example/model.py";
 
 fn read(name: &str) -> String {
     fs::read_to_string(Path::new(ROOT).join(name)).expect("the file is there")
 }
 
+/// All Markdown files of this folder, as paths from the root.
+fn markdown(folder: &str) -> impl Iterator<Item = String> {
+    let mut names: Vec<PathBuf> = fs::read_dir(Path::new(ROOT).join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    names.sort();
+    names.into_iter().map(|path| path.strip_prefix(ROOT).unwrap().to_string_lossy().into_owned())
+}
+
+/// The documents that this file checks. The pages of the rules have tests of their own.
+fn documents() -> Vec<String> {
+    markdown("").chain(markdown("docs")).collect()
+}
+
+fn is_update() -> bool {
+    std::env::var_os("SAMEDEVICE_UPDATE").is_some()
+}
+
 /// What the command prints. Its line is a plain one: words between blanks.
-fn output(command: &str) -> String {
+fn output(command: &str, color: bool) -> String {
     let mut words = command.split_whitespace();
     assert_eq!(words.next(), Some("samedevice"), "{command}");
     let mut run = Command::new(env!("CARGO_BIN_EXE_samedevice"));
-    run.args(words).current_dir(ROOT).env("COLUMNS", "100").env("NO_COLOR", "1");
+    run.args(words).args(["--color", if color { "always" } else { "never" }]);
+    run.current_dir(ROOT).env("COLUMNS", "100").env("FORCE_HYPERLINK", "0");
     let ours = ["SAMEDEVICE_CONFIG", "SAMEDEVICE_OUTPUT_FILE", "SAMEDEVICE_OUTPUT_FORMAT"];
-    for name in ours.into_iter().chain(["CLICOLOR_FORCE", "GITHUB_WORKSPACE"]) {
+    for name in ours.into_iter().chain(["CLICOLOR_FORCE", "NO_COLOR", "GITHUB_WORKSPACE"]) {
         run.env_remove(name);
     }
     let output = run.output().expect("the program starts");
@@ -33,9 +61,9 @@ fn output(command: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The text with the outputs of its commands as they are now, and the commands.
-fn refreshed(text: &str) -> (String, Vec<String>) {
-    let (mut fresh, mut commands) = (String::new(), Vec::new());
+/// The text with the outputs of its commands as they are now.
+fn refreshed(text: &str) -> String {
+    let mut fresh = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         fresh.push_str(line);
@@ -45,24 +73,113 @@ fn refreshed(text: &str) -> (String, Vec<String>) {
         }
         let prompt = lines.next().expect("a block is not empty");
         let command = prompt.strip_prefix("$ ").expect("a block starts with its command");
-        fresh.push_str(&format!("{prompt}\n{}\n```\n", output(command).trim_end()));
-        commands.push(command.to_owned());
+        let printed = output(command, false);
+        let printed: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
+        fresh.push_str(&format!("{prompt}\n{}\n```\n", printed.join("\n")));
         assert!(lines.any(|line| line == "```"), "the block of `{command}` ends");
     }
-    (fresh, commands)
+    fresh
 }
 
 #[test]
-fn what_it_shows_is_what_the_program_prints() {
-    let text = read("README.md");
-    let (fresh, commands) = refreshed(&text);
-    assert!(!commands.is_empty());
-    if std::env::var_os("SAMEDEVICE_UPDATE").is_some() {
-        fs::write(Path::new(ROOT).join("README.md"), &fresh).unwrap();
+fn what_they_show_is_what_the_program_prints() {
+    for document in documents() {
+        let text = read(&document);
+        let fresh = refreshed(&text);
+        if is_update() {
+            fs::write(Path::new(ROOT).join(&document), &fresh).unwrap();
+            continue;
+        }
+        let stale = text.lines().zip(fresh.lines()).find(|(old, new)| old != new);
+        assert!(text == fresh, "{document} is stale at {stale:?}: run `SAMEDEVICE_UPDATE=1 cargo test`");
+    }
+}
+
+#[test]
+fn the_screenshot_is_current() {
+    let rgb = |r, g, b| anstyle::RgbColor(r, g, b).into();
+    let term = Term::new().fg_color(rgb(0xd4, 0xd4, 0xd4)).bg_color(rgb(0x1e, 0x1e, 0x2e));
+    let text = format!("\x1b[32m$\x1b[0m \x1b[1m{SHOWN}\x1b[0m\n{}", output(SHOWN, true));
+    let fresh = term.render_svg(text.trim_end());
+    if is_update() {
+        fs::write(Path::new(ROOT).join(SCREENSHOT), &fresh).unwrap();
         return;
     }
-    let stale = text.lines().zip(fresh.lines()).find(|(old, new)| old != new);
-    assert!(text == fresh, "README.md is stale at {stale:?}: run `SAMEDEVICE_UPDATE=1 cargo test`");
+    assert!(read(SCREENSHOT) == fresh, "{SCREENSHOT} is stale: run `SAMEDEVICE_UPDATE=1 cargo test`");
+}
+
+/// The code blocks of a document in one of these languages, each with its language.
+fn blocks<'t>(text: &'t str, languages: &[&str]) -> Vec<(&'t str, Vec<&'t str>)> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(language) = line.strip_prefix("```") else { continue };
+        let body = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+        if languages.contains(&language) {
+            blocks.push((language, body));
+        }
+    }
+    blocks
+}
+
+/// The words of a command up to where the shell does something else.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in command.chars() {
+        match (letter, quote) {
+            (end, Some(begin)) if end == begin => quote = None,
+            (_, Some(_)) => word.get_or_insert_default().push(letter),
+            ('\'' | '"', None) => {
+                word.get_or_insert_default();
+                quote = Some(letter);
+            }
+            ('|' | '<' | '>' | ';' | '&' | '#', None) if word.is_none() => break,
+            (';', None) => break,
+            (' ', None) => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Does the command line understand this?
+fn check_command(document: &str, command: &str) {
+    let words = words(command);
+    if let Err(error) = Cli::command().try_get_matches_from(&words) {
+        let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        // `samedevice` alone is a name.
+        assert!(is_help || words.len() == 1, "{document}: `{command}`: {error}");
+    }
+}
+
+#[test]
+fn the_commands_in_them_exist() {
+    let mut count = 0;
+    for document in documents().into_iter().chain(markdown("rules")) {
+        let text = read(&document);
+        for (language, lines) in blocks(&text, &["sh", "console", "yaml", "vim"]) {
+            for line in lines {
+                // In a clone: `cargo run --release -- check …`.
+                let line = line.replace("cargo run --release -- ", "samedevice ");
+                for part in line.split("samedevice ").skip(1) {
+                    let is_command = language != "yaml" || line.contains("run:") || line.contains("script:");
+                    if is_command && line.contains(&format!("samedevice {part}")) {
+                        check_command(&document, &format!("samedevice {part}"));
+                        count += 1;
+                    }
+                }
+            }
+        }
+        // In the text: `samedevice check --fix`.
+        for span in text.split('`').filter(|span| span.starts_with("samedevice ") && !span.contains('\n')) {
+            if !span.contains('…') && !span.starts_with("samedevice =") {
+                check_command(&document, span);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "only {count} commands");
 }
 
 /// The rows of the table whose first column has this title: what is in backquotes in that column.
@@ -78,40 +195,55 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_it_lists_is_complete() {
-    let text = read("README.md");
-    assert_eq!(table(&text, "Key"), names(KEYS.iter().map(|key| key.name)));
-    for key in &KEYS {
-        let default = match key.default {
-            Default::Toml(toml) => format!("`{toml}`"),
-            Default::Words(words) => words.to_owned(),
-            Default::List(_) => "`.git`, `.venv`, `build` and their like".to_owned(),
-        };
-        let row = format!("| `{}` | {default} | {} |\n", key.name, key.help);
-        assert!(text.contains(&row), "the README lacks this row: {row}");
-    }
+fn every_format_is_listed() {
     let formats = <Format as clap::ValueEnum>::value_variants();
     let formats: Vec<_> = formats.iter().filter_map(clap::ValueEnum::to_possible_value).collect();
-    assert_eq!(table(&text, "Format"), names(formats.iter().map(|format| format.get_name())));
+    assert_eq!(table(&read("docs/findings.md"), "Format"), names(formats.iter().map(|format| format.get_name())));
+}
+
+#[test]
+fn every_hook_is_listed() {
+    let hooks = read(".pre-commit-hooks.yaml");
+    let hooks = hooks.lines().filter_map(|line| line.strip_prefix("- id: "));
+    assert_eq!(table(&read("docs/ci.md"), "Hook"), names(hooks));
+}
+
+#[test]
+fn every_dependency_is_listed() {
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
     let mut dependencies: Vec<&toml::Table> =
         ["dependencies", "dev-dependencies"].map(|kind| manifest[kind].as_table().unwrap()).into();
     let targets = manifest["target"].as_table().unwrap().values();
     dependencies.extend(targets.map(|target| target["dependencies"].as_table().unwrap()));
     assert_eq!(
-        table(&text, "Crate"),
+        table(&read("docs/dependencies.md"), "Crate"),
         names(dependencies.into_iter().flat_map(toml::Table::keys).map(String::as_str))
     );
-    let hooks = read(".pre-commit-hooks.yaml");
-    let hooks = hooks.lines().filter_map(|line| line.strip_prefix("- id: "));
-    assert_eq!(table(&text, "Hook"), names(hooks));
 }
 
 #[test]
-fn what_it_links_to_is_there() {
-    for document in ["README.md", "CONTRIBUTING.md", "docs/design.md", "docs/verify.md", "rules/README.md"] {
-        let text = read(document);
-        let folder = Path::new(ROOT).join(document);
+fn every_variable_of_the_environment_is_listed() {
+    let listed = table(&read("docs/configuration.md"), "Variable");
+    let command = Cli::command();
+    let check = command.find_subcommand("check").unwrap();
+    for name in check.get_arguments().filter_map(clap::Arg::get_env) {
+        assert!(listed.contains(name.to_str().unwrap()), "docs/configuration.md lacks {name:?}");
+    }
+}
+
+#[test]
+fn nobody_reads_more_than_this() {
+    for (document, most) in [("README.md", 250), ("CHANGELOG.md", 80), ("docs/precision.md", 200)] {
+        let lines = read(document).lines().count();
+        assert!(lines <= most, "{document} has {lines} lines, and may have {most}");
+    }
+}
+
+#[test]
+fn what_they_link_to_is_there() {
+    for document in documents().into_iter().chain(markdown("rules")) {
+        let text = read(&document);
+        let folder = Path::new(ROOT).join(&document);
         let folder = folder.parent().unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let target = link.split('#').next().unwrap_or_default();

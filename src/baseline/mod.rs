@@ -18,9 +18,9 @@ pub use identity::{Identity, identities};
 /// How `--update-baseline` treats findings that are not in the baseline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Update {
-    /// Remove what is no longer found
+    /// Remove entries that are no longer found
     Shrink,
-    /// Remove what is no longer found, and add what is new
+    /// Remove entries that are no longer found, and add new findings
     Grow,
 }
 
