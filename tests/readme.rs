@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anstyle_svg::Term;
+use anstyle_svg::{Palette, Term};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use samedevice::cli::Cli;
@@ -19,7 +19,12 @@ use samedevice::report::Format;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const SCREENSHOT: &str = "docs/screenshot.svg";
 /// What the screenshot shows.
-const SHOWN: &str = "samedevice check fixtures/example/model.py";
+const SHOWN: &str = "samedevice check --select SD204 fixtures/example";
+/// The sixteen colours of its terminal, from black to bright white.
+const COLOURS: [u32; 16] = [
+    0x45475a, 0xf38ba8, 0xa6e3a1, 0xf9e2af, 0x89b4fa, 0xcba6f7, 0x94e2d5, 0xbac2de, 0x7f849c, 0xf38ba8, 0xa6e3a1, 0xf9e2af,
+    0x89b4fa, 0xf5c2e7, 0x94e2d5, 0xffffff,
+];
 
 fn read(name: &str) -> String {
     fs::read_to_string(Path::new(ROOT).join(name)).expect("the file is there")
@@ -97,8 +102,14 @@ fn what_they_show_is_what_the_program_prints() {
 
 #[test]
 fn the_screenshot_is_current() {
-    let rgb = |r, g, b| anstyle::RgbColor(r, g, b).into();
-    let term = Term::new().fg_color(rgb(0xd4, 0xd4, 0xd4)).bg_color(rgb(0x1e, 0x1e, 0x2e));
+    let rgb = |hex: u32| {
+        let [_, red, green, blue] = hex.to_be_bytes();
+        anstyle::RgbColor(red, green, blue)
+    };
+    let term = Term::new()
+        .palette(Palette(COLOURS.map(rgb)))
+        .fg_color(rgb(0xcdd6f4).into())
+        .bg_color(rgb(0x1e1e2e).into());
     let text = format!("\x1b[32m$\x1b[0m \x1b[1m{SHOWN}\x1b[0m\n{}", output(SHOWN, true));
     let fresh = term.render_svg(text.trim_end());
     if is_update() {
@@ -143,13 +154,14 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// Does the command line understand this?
-fn check_command(document: &str, command: &str) {
+/// Does the command line understand this? A command in a sentence may lack what it needs.
+fn check_command(document: &str, command: &str, is_whole: bool) {
     let words = words(command);
     if let Err(error) = Cli::command().try_get_matches_from(&words) {
         let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        let is_part = !is_whole && error.kind() == ErrorKind::MissingRequiredArgument;
         // `samedevice` alone is a name.
-        assert!(is_help || words.len() == 1, "{document}: `{command}`: {error}");
+        assert!(is_help || is_part || words.len() == 1, "{document}: `{command}`: {error}");
     }
 }
 
@@ -162,10 +174,13 @@ fn the_commands_in_them_exist() {
             for line in lines {
                 // In a clone: `cargo run --release -- check …`.
                 let line = line.replace("cargo run --release -- ", "samedevice ");
-                for part in line.split("samedevice ").skip(1) {
-                    let is_command = language != "yaml" || line.contains("run:") || line.contains("script:");
-                    if is_command && line.contains(&format!("samedevice {part}")) {
-                        check_command(&document, &format!("samedevice {part}"));
+                if language == "yaml" && !line.contains("run:") && !line.contains("script:") {
+                    continue;
+                }
+                for (at, _) in line.match_indices("samedevice ") {
+                    // Not the end of a path.
+                    if line[..at].chars().next_back().is_none_or(char::is_whitespace) {
+                        check_command(&document, &line[at..], true);
                         count += 1;
                     }
                 }
@@ -174,7 +189,7 @@ fn the_commands_in_them_exist() {
         // In the text: `samedevice check --fix`.
         for span in text.split('`').filter(|span| span.starts_with("samedevice ") && !span.contains('\n')) {
             if !span.contains('…') && !span.starts_with("samedevice =") {
-                check_command(&document, span);
+                check_command(&document, span, false);
                 count += 1;
             }
         }
@@ -243,6 +258,8 @@ fn nobody_reads_more_than_this() {
 fn what_they_link_to_is_there() {
     for document in documents().into_iter().chain(markdown("rules")) {
         let text = read(&document);
+        // Without code blocks, which also have `](`.
+        let text: String = text.split("\n```").step_by(2).collect();
         let folder = Path::new(ROOT).join(&document);
         let folder = folder.parent().unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
