@@ -22,8 +22,8 @@ const SCREENSHOT: &str = "docs/screenshot.svg";
 const SHOWN: &str = "samedevice check --select SD204 fixtures/example";
 /// The sixteen colours of its terminal, from black to bright white.
 const COLOURS: [u32; 16] = [
-    0x45475a, 0xf38ba8, 0xa6e3a1, 0xf9e2af, 0x89b4fa, 0xcba6f7, 0x94e2d5, 0xbac2de, 0x7f849c, 0xf38ba8, 0xa6e3a1, 0xf9e2af,
-    0x89b4fa, 0xf5c2e7, 0x94e2d5, 0xffffff,
+    0x45475a, 0xf38ba8, 0xa6e3a1, 0xf9e2af, 0x89b4fa, 0xcba6f7, 0x94e2d5, 0xbac2de, 0x7f849c, 0xf38ba8,
+    0xa6e3a1, 0xf9e2af, 0x89b4fa, 0xf5c2e7, 0x94e2d5, 0xffffff,
 ];
 
 fn read(name: &str) -> String {
@@ -213,7 +213,10 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 fn every_format_is_listed() {
     let formats = <Format as clap::ValueEnum>::value_variants();
     let formats: Vec<_> = formats.iter().filter_map(clap::ValueEnum::to_possible_value).collect();
-    assert_eq!(table(&read("docs/findings.md"), "Format"), names(formats.iter().map(|format| format.get_name())));
+    assert_eq!(
+        table(&read("docs/findings.md"), "Format"),
+        names(formats.iter().map(|format| format.get_name()))
+    );
 }
 
 #[test]
@@ -254,6 +257,19 @@ fn nobody_reads_more_than_this() {
     }
 }
 
+/// The anchors of a document: its headings as GitHub and mdBook name them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let letter = |letter: char| match letter {
+        ' ' => Some('-'),
+        '-' | '_' => Some(letter),
+        _ => letter.is_alphanumeric().then_some(letter),
+    };
+    let slug =
+        |line: &str| line.trim_start_matches('#').trim().to_lowercase().chars().filter_map(letter).collect();
+    headings.map(slug).collect()
+}
+
 #[test]
 fn what_they_link_to_is_there() {
     for document in documents().into_iter().chain(markdown("rules")) {
@@ -263,9 +279,14 @@ fn what_they_link_to_is_there() {
         let folder = Path::new(ROOT).join(&document);
         let folder = folder.parent().unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.split('#').next().unwrap_or_default();
-            let elsewhere = link.contains("://") || target.is_empty();
-            assert!(elsewhere || folder.join(target).exists(), "{document}: {link}");
+            if link.contains("://") {
+                continue;
+            }
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let file = if target.is_empty() { Path::new(ROOT).join(&document) } else { folder.join(target) };
+            assert!(file.exists(), "{document}: {link}");
+            let is_there = anchor.is_empty() || anchors(&fs::read_to_string(file).unwrap()).contains(anchor);
+            assert!(is_there, "{document}: there is no heading {link}");
         }
     }
 }

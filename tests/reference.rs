@@ -28,7 +28,8 @@ fn cell(text: &str) -> String {
 
 /// `-o`, `--output-file FILE`.
 fn spelled(arg: &Arg) -> String {
-    let value = arg.get_value_names().map(|names| names[0].as_str()).filter(|_| arg.get_action().takes_values());
+    let value =
+        arg.get_value_names().map(|names| names[0].as_str()).filter(|_| arg.get_action().takes_values());
     let Some(long) = arg.get_long() else { return format!("`{}`", value.unwrap_or_default()) };
     let value = match value {
         None => String::new(),
@@ -60,7 +61,11 @@ fn explained(arg: &Arg) -> String {
         let _ = write!(text, " Values: {}.", values.join(", "));
     }
     if let Some(default) = default.filter(|_| arg.get_action().takes_values()) {
-        let _ = write!(text, " Default: {}.", if default.contains(' ') { default } else { format!("`{default}`") });
+        let _ = write!(
+            text,
+            " Default: {}.",
+            if default.contains(' ') { default } else { format!("`{default}`") }
+        );
     }
     if let Some(name) = arg.get_env() {
         let _ = write!(text, " Environment variable: `{}`.", name.to_string_lossy());
@@ -74,7 +79,8 @@ fn section(command: &Command, out: &mut String) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
     let _ = write!(out, "\n## `samedevice {}`\n\n{about}.\n\n```text\n{usage}\n```\n", command.get_name());
-    let shown = |arg: &&Arg| !arg.is_hide_set() && !["help", "version", "color"].contains(&arg.get_id().as_str());
+    let shown =
+        |arg: &&Arg| !arg.is_hide_set() && !["help", "version", "color"].contains(&arg.get_id().as_str());
     let args: Vec<&Arg> = command.get_arguments().filter(shown).collect();
     let mut headings: Vec<Option<&str>> = Vec::new();
     for arg in &args {
@@ -101,7 +107,11 @@ fn section(command: &Command, out: &mut String) {
             }
             rows
         });
-        let _ = write!(out, "\n### Exit codes of `{}`\n\n| Code | Meaning |\n| --- | --- |\n", command.get_name());
+        let _ = write!(
+            out,
+            "\n### Exit codes of `{}`\n\n| Code | Meaning |\n| --- | --- |\n",
+            command.get_name()
+        );
         for row in codes {
             let _ = writeln!(out, "{row} |");
         }
@@ -132,9 +142,17 @@ fn the_keys_are_current() {
         let default = match key.default {
             Default::Toml(toml) => format!("`{toml}`"),
             Default::Words(words) => words.to_owned(),
-            Default::List(names) => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+            Default::List(names) => {
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            }
         };
-        let _ = writeln!(keys, "| `{}` | {} | {default} | {} |", key.name, cell(key.kind.in_words()), cell(key.help));
+        let _ = writeln!(
+            keys,
+            "| `{}` | {} | {default} | {} |",
+            key.name,
+            cell(key.kind.in_words()),
+            cell(key.help)
+        );
     }
     keys.push_str("\nAn example of each:\n\n```toml\n");
     for key in &KEYS {

@@ -8,6 +8,7 @@ links to its web page. The front matter of the rules becomes a heading and a lin
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
@@ -73,7 +74,7 @@ git-repository-url = "{repository}"
 default-theme = "light"
 """
 FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-LINK = re.compile(r"(?<!`)\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def repository():
@@ -104,9 +105,12 @@ def site(path, text, chapters, web):
         file, mark, anchor = link.partition("#")
         if "://" in link or not file:
             return match.group(0)
-        place = (ROOT / path).parent.joinpath(file).resolve().relative_to(ROOT).as_posix()
-        if place in chapters or place in ASSETS:
+        place = os.path.relpath((ROOT / path).parent / file, ROOT)
+        if not (ROOT / place).exists() or place in ASSETS:
             return match.group(0)
+        if place in chapters:
+            # mdBook writes a README as the index of its folder.
+            return match.group(0).replace("README.md", "index.md")
         kind = "tree" if (ROOT / place).is_dir() else "blob"
         return f"]({web}/{kind}/main/{place}{mark}{anchor})"
 
