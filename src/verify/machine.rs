@@ -1,5 +1,5 @@
 //! The document: what is known of a machine. `samedevice verify --output-format json` writes it, `--machine FILE`
-//! reads it, and `docs/verify.md` describes every field.
+//! reads it, and `docs/verify-report.md` describes every field.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -130,7 +130,7 @@ pub enum Gravity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// The stable name of the cause; `docs/verify.md` lists them.
+    /// The stable name of the cause; `docs/verify-causes.md` lists them.
     pub id: String,
     /// How bad it is.
     pub gravity: Gravity,
