@@ -11,7 +11,7 @@ use crate::finding::{Confidence, Severity};
 use crate::report::Format;
 use crate::suggest::closest;
 
-/// Finds PyTorch device-placement bugs before the code meets a GPU.
+/// Finds PyTorch device-placement bugs before the code runs on a GPU.
 #[derive(Debug, Parser)]
 #[command(name = "samedevice", version, about, max_term_width = 100, propagate_version = true)]
 #[command(after_help = EXIT_CODES)]
@@ -25,15 +25,15 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  nothing was found
-  1  something was found that is at least a warning (`--fail-on-severity`)
-  2  the tool could not do its work: wrong flags, wrong configuration, a path that is not there; with
-     `--strict` also if something was not checked";
+  0  no findings, or only findings below `--fail-on-severity`
+  1  at least one finding is a warning or an error (`--fail-on-severity`)
+  2  samedevice could not run: invalid flags or configuration, or a missing path;
+     with `--strict` also if something was not checked";
 
 const VERIFY_EXIT_CODES: &str = "Exit codes:
   0  PyTorch can use an accelerator here
-  1  it cannot, or not rightly, and the report says why
-  2  it could not be found out, or the tool could not do its work";
+  1  PyTorch cannot use an accelerator here, or not correctly; the report says why
+  2  unknown: a check failed or timed out, or samedevice could not run";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -43,16 +43,16 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Explain a rule, or list all of them
     Rule(RuleArgs),
-    /// List the keys of the configuration, or explain one
+    /// List the configuration keys, or explain one
     Config(KeyArgs),
-    /// Print a script that completes commands and flags in a shell
+    /// Print a shell completion script
     GenerateShellCompletion(CompletionArgs),
-    /// Print the manual page, or write those of all commands into a folder
+    /// Print the manual page, or write the pages of all commands into a folder
     GenerateMan(ManArgs),
-    /// Tell what this machine and its PyTorch can run, and why not
+    /// Show whether PyTorch can use the GPUs of this machine, and if not, why
     #[command(after_help = VERIFY_EXIT_CODES)]
     Verify(VerifyArgs),
-    /// The driver is asked in a process of its own: this one
+    /// The child process that queries the driver
     #[command(name = crate::verify::COMMAND, hide = true)]
     Probe(ProbeArgs),
 }
@@ -90,16 +90,16 @@ pub struct CheckArgs {
     /// Number of threads [default: one for each core]
     #[arg(short, long, value_name = "N", help_heading = "Miscellaneous")]
     pub jobs: Option<usize>,
-    /// Do not read or write a cache. There is none yet; accepted so that scripts may say so already
+    /// Accepted for compatibility with other linters: samedevice has no cache
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub no_cache: bool,
-    /// Exit with 1 only for findings at least this severe [default: warning]
+    /// Exit with 1 only for findings of at least this severity [default: warning]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Miscellaneous")]
     pub fail_on_severity: Option<Severity>,
-    /// Exit with 2 if something could not be checked: what is too large or too complex
+    /// Exit with 2 if something was not checked, for example a file that is too large
     #[arg(long, help_heading = "Miscellaneous")]
     pub strict: bool,
-    /// Exit with 0 even if something was found
+    /// Exit with 0 even if there are findings
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub exit_zero: bool,
 }
@@ -111,16 +111,16 @@ pub struct RuleSelection {
     /// Run only these rules: codes (SD101), prefixes (SD2), names (unguarded-cuda) or ALL
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub select: Option<Vec<String>>,
-    /// Run these rules besides
+    /// Run these rules in addition to the selected ones
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub extend_select: Vec<String>,
     /// Do not run these rules
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub ignore: Vec<String>,
-    /// Report only what is at least so sure [default: likely]
+    /// Report only findings of at least this confidence [default: likely]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub min_confidence: Option<Confidence>,
-    /// Report what comments suppress, too
+    /// Also report findings that comments suppress
     #[arg(long)]
     pub no_ignores: bool,
 }
@@ -129,22 +129,22 @@ pub struct RuleSelection {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fixes")]
 pub struct FixArgs {
-    /// Fix what can be fixed without a change of what the program means
+    /// Apply safe fixes: those that do not change what the program does where it works
     #[arg(long, overrides_with = "no_fix")]
     pub fix: bool,
     /// Fix nothing, whatever the configuration says.
     #[arg(long, overrides_with = "fix", hide = true)]
     pub no_fix: bool,
-    /// Count and apply fixes that may change what the program means, too
+    /// Also count and apply fixes that may change what the program does
     #[arg(long, overrides_with = "no_unsafe_fixes")]
     pub unsafe_fixes: bool,
     /// Apply safe fixes only, whatever the configuration says.
     #[arg(long, overrides_with = "unsafe_fixes", hide = true)]
     pub no_unsafe_fixes: bool,
-    /// Show what fixes would change, and change nothing; exit with 1 if they would
+    /// Show the fixes as a diff and write nothing; exit with 1 if there are any
     #[arg(long, conflicts_with_all = ["no_fix", "statistics", "output_file"])]
     pub diff: bool,
-    /// Fix, and do not report what is left; exit with 0
+    /// Apply fixes and do not report the remaining findings; exit with 0
     #[arg(long, conflicts_with = "no_fix")]
     pub fix_only: bool,
 }
@@ -153,25 +153,25 @@ pub struct FixArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct FileSelection {
-    /// Skip what matches these globs, instead of what the configuration excludes
+    /// Skip files that match these globs, instead of those that the configuration excludes
     #[arg(long, value_delimiter = ',', value_name = "GLOBS")]
     pub exclude: Option<Vec<String>>,
-    /// Skip what matches these globs besides
+    /// Skip files that match these globs in addition to the excluded ones
     #[arg(long, value_delimiter = ',', value_name = "GLOBS")]
     pub extend_exclude: Vec<String>,
-    /// Skip excluded files even if they are named on the command line
+    /// Skip excluded files even if you name them on the command line
     #[arg(long)]
     pub force_exclude: bool,
-    /// The name of what comes from standard input
+    /// The path of the file that comes from standard input
     #[arg(long, value_name = "NAME")]
     pub stdin_filename: Option<PathBuf>,
-    /// Lint the files that this one lists, one path a line; `-` for standard input
+    /// Lint the files listed in this file, one path per line; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stdin_filename"])]
     pub files_from: Option<PathBuf>,
-    /// The paths of that list end with NUL, as those of `git diff -z` and `find -print0` do
+    /// The paths in that list end with NUL, as from `git diff -z` or `find -print0`
     #[arg(short = '0', long)]
     pub null: bool,
-    /// List the files that would be linted, and stop
+    /// List the files that would be linted, then exit
     #[arg(long)]
     pub show_files: bool,
 }
@@ -180,7 +180,7 @@ pub struct FileSelection {
 fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.contains('#') || text.chars().any(char::is_control) {
-        return Err("a reason is one line without `#`".to_owned());
+        return Err("a reason must be one line without `#`".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -189,13 +189,13 @@ fn reason(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Baseline")]
 pub struct BaselineArgs {
-    /// Report only what is not in this file of accepted findings
+    /// Report only findings that are not in this baseline file
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Report everything, whatever the configuration accepts
+    /// Report all findings, even if the configuration names a baseline
     #[arg(long, conflicts_with_all = ["baseline", "update_baseline"])]
     pub no_baseline: bool,
-    /// Make the baseline, or remove from it what is no longer found; `grow` adds what is new
+    /// Create the baseline, or remove findings that are gone; `grow` also adds new ones
     #[arg(
         long,
         value_enum,
@@ -206,7 +206,7 @@ pub struct BaselineArgs {
         conflicts_with_all = ["only_confirmed", "no_ignores", "diff", "fix_only"]
     )]
     pub update_baseline: Option<Update>,
-    /// Write a comment that suppresses it to each finding, with this reason
+    /// Add a suppression comment to each finding, with this reason
     #[arg(
         long,
         value_name = "REASON",
@@ -223,13 +223,13 @@ pub struct BaselineArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Use this samedevice.toml or pyproject.toml for all files, or set one key: `--config 'strict = true'`
+    /// Use this configuration file for all files, or set one key: `--config 'strict = true'`
     #[arg(long, value_name = "FILE|KEY=VALUE", env = "SAMEDEVICE_CONFIG", hide_env_values = true)]
     pub config: Vec<String>,
     /// Ignore all configuration files
     #[arg(long)]
     pub isolated: bool,
-    /// Show the settings for the first path, and stop
+    /// Show the settings for the first path, then exit
     #[arg(long, conflicts_with = "show_files")]
     pub show_settings: bool,
 }
@@ -238,7 +238,7 @@ pub struct ConfigArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machine")]
 pub struct MachineArgs {
-    /// Ask this machine whether each finding bites here; `--verify=run` also uses its GPUs for a moment
+    /// Check each finding against this machine: confirmed, refuted or open; `--verify=run` also uses its GPUs briefly
     #[arg(
         long,
         value_enum,
@@ -250,22 +250,22 @@ pub struct MachineArgs {
         group = "judged"
     )]
     pub verify: Option<Depth>,
-    /// Judge for the machine whose `samedevice verify --output-format json` is in this file; `-` is standard input
+    /// Check each finding against the machine in this file, written by `samedevice verify --output-format json`; `-` for standard input
     #[arg(long, value_name = "FILE", group = "judged")]
     pub machine: Option<PathBuf>,
-    /// With `--verify=run`, allocate what findings assume, up to what is free, and give it back
+    /// With `--verify=run`, also try to allocate the memory that findings are about, then free it
     #[arg(long, requires = "verify")]
     pub memory: bool,
-    /// Show only findings that bite there
+    /// Report only findings that the machine confirms
     #[arg(long, requires = "judged")]
     pub only_confirmed: bool,
-    /// Which findings make the exit code 1
-    #[arg(long, value_enum, default_value_t, value_name = "WHICH", requires = "judged")]
-    pub fail_on: FailOn,
-    /// The interpreter or environment that has the PyTorch to judge for: its path, or a name on `PATH`
+    /// Exit with 1 only for findings with this verdict
+    #[arg(long, alias = "fail-on", value_enum, default_value_t, value_name = "VERDICT", requires = "judged")]
+    pub fail_on_verdict: FailOn,
+    /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
     #[arg(long, value_name = "PYTHON", conflicts_with = "machine", requires = "verify")]
     pub python: Option<PathBuf>,
-    /// How long the driver may take, in seconds
+    /// Time limit for the driver, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
 }
@@ -279,43 +279,43 @@ pub enum Depth {
     Run,
 }
 
-/// Which findings make the exit code 1.
+/// Exit with 1 only for findings with this verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum FailOn {
-    /// All that are shown.
+    /// All findings.
     #[default]
     Any,
-    /// Those that are not refuted.
+    /// Findings that are confirmed or open.
     Possible,
-    /// Those that bite on the machine.
+    /// Findings that are confirmed.
     Confirmed,
 }
 
 /// `samedevice verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Use the GPUs for a moment: a context, 4 MiB, copies and a kernel
+    /// Also use each GPU briefly: create a context, allocate 4 MiB, copy, run a kernel
     #[arg(long)]
     pub run: bool,
-    /// Allocate these sizes ("20GiB") on each GPU for a moment, too
+    /// Also try to allocate these sizes on each GPU, for example `20GiB`
     #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
     pub memory: Vec<bytesize::ByteSize>,
-    /// The interpreter or environment that has the PyTorch in question: its path, or a name on `PATH`
+    /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
-    /// Really import PyTorch, with that Python and within the time limit, and compare what it says with what its files say
+    /// Also import PyTorch with that interpreter, and compare the result with what its files say
     #[arg(long)]
     pub import: bool,
-    /// Show the GPUs' UUIDs, which identify this machine
+    /// Include the UUIDs of the GPUs, which identify this machine
     #[arg(long)]
     pub uuids: bool,
-    /// How long the driver may take, in seconds
+    /// Time limit for the driver, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
-    /// Show this saved report instead; `-` is standard input
+    /// Show this saved report instead; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "import", "uuids"])]
     pub machine: Option<PathBuf>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: ReportFormat,
     /// Write to this file instead of standard output
@@ -329,9 +329,9 @@ pub enum ReportFormat {
     /// For people
     #[default]
     Text,
-    /// For an issue: what people are asked for, without the name of the home folder
+    /// For a bug report, without the name of your home folder
     Markdown,
-    /// For machines; `--machine` reads it
+    /// For programs; `--machine` reads it
     Json,
 }
 
@@ -350,7 +350,7 @@ pub struct ProbeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// How to write what was found
+    /// Output format
     #[arg(
         long,
         value_enum,
@@ -363,16 +363,16 @@ pub struct OutputArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", env = "SAMEDEVICE_OUTPUT_FILE", hide_env_values = true)]
     pub output_file: Option<PathBuf>,
-    /// Write what was found in this format, to this file; may be given several times, one for each
+    /// Write the findings in this format to this file; you can repeat it
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
     pub output: Vec<Output>,
-    /// Count the findings of each rule instead of showing them
+    /// Show how many findings each rule has, instead of the findings
     #[arg(long)]
     pub statistics: bool,
-    /// Print what was found and nothing else, no summary and no warnings
+    /// Print only the findings: no summary, no warnings
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say on standard error which files and settings are used
+    /// Also print the files and settings in use, to standard error
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -398,7 +398,7 @@ fn output(text: &str) -> Result<Output, String> {
         }
     })?;
     match file {
-        Some("") => Err("the name of the file is missing".to_owned()),
+        Some("") => Err("the file name after `=` is missing".to_owned()),
         file => Ok(Output { format, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
     }
 }
@@ -440,11 +440,13 @@ fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
         if !flag("config") {
             args.config.config.clear();
         } else if let Some(file) = args.config.config.iter().find(|text| is_file(text)) {
-            return conflict(format!("`--isolated` cannot be used with `--config {file}`: it takes no file"));
+            return conflict(format!(
+                "`--isolated` cannot be used with `--config {file}`: it reads no configuration files"
+            ));
         }
     }
     if args.files.null && args.files.files_from.is_none() {
-        return conflict("`--null` is about the list of `--files-from`, and there is none".to_owned());
+        return conflict("`--null` needs `--files-from`".to_owned());
     }
     for id in ["output_format", "output_file"] {
         if !args.output.output.is_empty() && flag(id) {
@@ -459,9 +461,9 @@ fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
     for (at, output) in args.output.output.iter().enumerate() {
         if args.output.output.iter().skip(at + 1).any(|other| place(other) == place(output)) {
             return conflict(match &output.file {
-                Some(file) => format!("two outputs cannot go to one file, `{}`", file.display()),
-                None => "two outputs cannot go to standard output: write one of them to a file, \
-                         with `--output FORMAT=FILE`"
+                Some(file) => format!("two `--output` flags write to the same file, `{}`", file.display()),
+                None => "two `--output` flags write to standard output: give one of them a file, \
+                         `--output FORMAT=FILE`"
                     .to_owned(),
             });
         }
@@ -477,10 +479,10 @@ pub fn is_setting(text: &str) -> bool {
 /// `samedevice config`.
 #[derive(Debug, Args)]
 pub struct KeyArgs {
-    /// A key of the configuration; all keys if there is none
+    /// A configuration key; without it, all keys are listed
     #[arg(value_name = "KEY")]
     pub key: Option<String>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
 }
@@ -496,7 +498,7 @@ pub struct CompletionArgs {
 /// `samedevice generate-man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// A folder for the pages of all commands
+    /// Write the pages of all commands into this folder
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }
@@ -504,10 +506,10 @@ pub struct ManArgs {
 /// `samedevice rule`.
 #[derive(Debug, Args)]
 pub struct RuleArgs {
-    /// Code (SD101) or name (unguarded-cuda); all rules if there is none
+    /// Code (SD101) or name (unguarded-cuda); without it, all rules are listed
     #[arg(value_name = "RULE")]
     pub rule: Option<String>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
 }
@@ -518,7 +520,7 @@ pub enum PageFormat {
     /// For people
     #[default]
     Text,
-    /// For machines
+    /// For programs
     Json,
 }
 

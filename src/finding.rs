@@ -38,7 +38,7 @@ pub enum Severity {
     Info,
     /// Slow, wasteful or fragile.
     Warning,
-    /// Raises, or computes something wrong, in its world.
+    /// Raises an exception or computes something wrong on the machine that the finding names.
     Error,
 }
 
@@ -53,15 +53,14 @@ impl Severity {
     }
 }
 
-/// How sure it is that somebody comes to the line as the finding says, and how much it matters there.
+/// How sure it is that a program reaches the line as the finding says, and how much it matters there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, clap::ValueEnum)]
 pub enum Confidence {
-    /// Nobody in sight comes there, it is no code of the project's own, or it costs nothing that matters: tests, copies of other
-    /// projects, demos, what nothing calls, copies that are made once.
+    /// Code that nothing calls, tests, vendored code, demos, and transfers that cost little: they run once or are tiny.
     Low,
-    /// It takes for granted what a caller or a user decides.
+    /// The finding depends on something that a caller or a user decides; its text says what.
     Likely,
-    /// A program in sight comes there with nothing taken for granted but the machine.
+    /// A program in sight reaches the line, and only the machine decides.
     #[default]
     Certain,
 }

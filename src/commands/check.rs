@@ -222,7 +222,7 @@ fn tell_other_languages(refined: &Refined) {
 }
 
 fn exit_code(args: &CheckArgs, failed: bool, found: &Discovery, refined: &Refined) -> ExitCode {
-    let fails = |finding: &Finding| match args.machine.fail_on {
+    let fails = |finding: &Finding| match args.machine.fail_on_verdict {
         FailOn::Any => true,
         FailOn::Possible => verify::is_possible(finding),
         FailOn::Confirmed => verify::is_confirmed(finding),

@@ -32,24 +32,24 @@ pub(crate) use words::{is_dangerous, one_line};
 /// The output formats, with the names that the command line knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum Format {
-    /// For people: the source lines with what is wrong marked in them.
+    /// For people: each finding with its source lines.
     #[default]
     Full,
-    /// One line a finding: `path:row:col: error: SD101 message [name]`.
+    /// One line per finding: `path:row:col: error: SD101 message [name]`.
     Concise,
-    /// One line a finding, below the name of its file.
+    /// One line per finding, grouped by file.
     Grouped,
     /// A JSON array.
     Json,
-    /// A JSON object a line.
+    /// One JSON object per line.
     JsonLines,
-    /// Commands that GitHub Actions shows as annotations.
+    /// Annotations for GitHub Actions.
     Github,
-    /// GitLab's code quality report.
+    /// A code quality report for GitLab.
     Gitlab,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// JUnit's XML: findings as failed tests.
+    /// JUnit XML: each finding is a failed test.
     Junit,
     /// The JSON format of reviewdog.
     Rdjson,
