@@ -316,5 +316,5 @@ pub(super) fn file_id(i: usize) -> FileId {
 
 /// The message of the finding that a bug of ours becomes.
 pub(super) fn internal_error(panic: &str) -> String {
-    format!("internal error, please report it with this file: {panic}")
+    format!("internal error; please report this together with the file: {panic}")
 }
