@@ -99,7 +99,7 @@ fn that_everything_is_excluded_is_told() {
     assert_eq!((run.code, run.stderr.as_str(), run.stdout.as_str()), (Some(0), told, ""));
     let run = project.run("check --verbose --strict");
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("`build/lib/a.py`: it is excluded"), "{run:?}");
+    assert!(run.stderr.contains("`build/lib/a.py`: excluded"), "{run:?}");
     project.write(".gitignore", "c.py\n");
     project.write("c.py", "");
     assert!(project.run("check --exclude build").stderr.contains("all Python files are excluded"));

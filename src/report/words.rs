@@ -48,11 +48,20 @@ pub(super) fn doubt_clause(finding: &Finding) -> Option<String> {
     Some(
         one_line(&match finding.confidence {
             Confidence::Certain => return None,
-            Confidence::Likely => format!("assumes that {}", doubts.join(", and that ")),
+            Confidence::Likely => format!("assumes that {}", listed(&doubts)),
             Confidence::Low => format!("low confidence: {}", doubts.join(", ")),
         })
         .into_owned(),
     )
+}
+
+/// "a", "a and that b", "a, that b, and that c".
+fn listed(clauses: &[&str]) -> String {
+    match clauses {
+        [one, two] => format!("{one} and that {two}"),
+        [first @ .., last] if !first.is_empty() => format!("{}, and that {last}", first.join(", that ")),
+        _ => clauses.concat(),
+    }
 }
 
 /// The verdict in the machine formats.

@@ -12,6 +12,7 @@ use crate::discover::project_root;
 use crate::finding::{Confidence, Finding};
 use crate::flow::event::{DeviceName, Event, Frequency, Kind};
 use crate::flow::is_in_demo;
+use crate::ir::{FuncId, Module};
 use crate::span::Place;
 
 /// Copies of at most so many bytes cost no more than the call itself (`rules/SD601-created-then-moved.md` has the times).
@@ -70,8 +71,7 @@ pub(super) fn of_text(f: &mut Finding, cx: &Context<'_>) {
     of_place(f, place, cx);
     let function = crate::flow::function_at(cx.program, place);
     if let Some((m, func)) = function {
-        let name = cx.program.get(m).ir.function(func).name;
-        f.doubt(Confidence::Likely, format!("something calls `{name}`"));
+        f.doubt(Confidence::Likely, use_of(&cx.program.get(m).ir, func));
     }
 }
 
@@ -129,8 +129,20 @@ fn is_rank_chosen(event: &Event, cx: &Context<'_>) -> bool {
 fn called(event: &Event, cx: &Context<'_>) -> String {
     let module = cx.program.module_of(cx.file);
     match event.entry.zip(module) {
-        Some((func, m)) => format!("something calls `{}`", cx.program.get(m).ir.function(func).name),
+        Some((func, m)) => use_of(&cx.program.get(m).ir, func),
         None => "a program creates the object".to_owned(),
+    }
+}
+
+/// What a program does so that the function runs: "something calls `Net.forward`".
+fn use_of(ir: &Module, func: FuncId) -> String {
+    let function = ir.function(func);
+    match function.class.map(|class| ir.class(class).name) {
+        Some(class) if function.name.as_str() == "__init__" => {
+            format!("a program creates an object of `{class}`")
+        }
+        Some(class) => format!("something calls `{class}.{}`", function.name),
+        None => format!("something calls `{}`", function.name),
     }
 }
 
