@@ -152,7 +152,7 @@ fn the_last_line_promises_no_more_than_is_true() {
     let none = Machine::with_driver().environment("project/.venv");
     assert_eq!(
         last(&none),
-        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found. Mend the first \
+        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found. Fix the first \
          error above first."
     );
     let text = none.run("verify").stdout;
