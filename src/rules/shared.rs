@@ -12,5 +12,6 @@ pub mod naming;
 pub mod offloading;
 pub mod one_device;
 pub mod own_methods;
+pub mod rewriting;
 pub mod test_code;
 pub mod transfers;
