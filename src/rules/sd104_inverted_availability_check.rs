@@ -54,7 +54,7 @@ fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "`{function}()` raises without the plug-in that defines `torch.{name}`, and nothing imports that before"
+        "`torch.{name}` exists only with its plug-in, and no import of it comes before `{function}()`"
     );
     let f = finding(CODE, event, message, event.place, "`AttributeError` without the plug-in");
     let checked = format!("hasattr(torch, \"{name}\") and {function}()");

@@ -24,7 +24,7 @@ impl Check for Rule {
         if cx.cuda_only || event.asked_for || by_callers || in_tests(event.place, cx) {
             return None;
         }
-        let tensor = quoted(cx, event.place, "this");
+        let tensor = quoted(cx, event.place, "this tensor");
         let message =
             format!("{tensor} is `float64` on {}, but MPS does not support `float64`", on.in_words());
         let varies = matches!(on, DeviceName::Varies(_));

@@ -18,7 +18,7 @@ impl Check for Rule {
         if in_tests(event.place, cx) {
             return None;
         }
-        let tensor = quoted(cx, event.place, "this");
+        let tensor = quoted(cx, event.place, "this tensor");
         let message =
             format!("{tensor} is `float64` on a GPU, where `float64` is many times slower than `float32`");
         let mut f = finding(CODE, event, message, event.place, "`float64` on the GPU");

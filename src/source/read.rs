@@ -26,7 +26,7 @@ pub enum Unreadable {
     #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// The bytes are not in the encoding.
-    #[error("it is not {encoding}: byte 0x{byte:02x} in line {row}{hint}")]
+    #[error("it is not {encoding} (byte 0x{byte:02x} in line {row}){hint}")]
     NotEncoded {
         /// The encoding that was asked for, as shown to people.
         encoding: String,
@@ -284,7 +284,7 @@ impl Charset {
             Self::Utf8 => utf8(bytes, ""),
             Self::Latin1 => Ok(encoding_rs::mem::decode_latin1(&bytes).into_owned()),
             Self::Ascii => match bytes.iter().position(|b| !b.is_ascii()) {
-                Some(offset) => Err(at(&bytes, offset, "ASCII, as it declares", "")),
+                Some(offset) => Err(at(&bytes, offset, "ASCII, which it declares", "")),
                 None => utf8(bytes, ""),
             },
             Self::Web(encoding) => encoding
@@ -444,10 +444,13 @@ mod tests {
     fn what_cannot_be_decoded_says_why() {
         assert_eq!(
             reason(b"a\r\nb\n\xe9"),
-            "it is not UTF-8: byte 0xe9 in line 3, and it declares no other encoding (PEP 263)"
+            "it is not UTF-8 (byte 0xe9 in line 3), and it declares no other encoding (PEP 263)"
         );
-        assert_eq!(reason(b"# coding: utf8\n\xe9"), "it is not UTF-8: byte 0xe9 in line 2");
-        assert_eq!(reason(b"# coding: ascii\n\xe9"), "it is not ASCII, as it declares: byte 0xe9 in line 2");
+        assert_eq!(reason(b"# coding: utf8\n\xe9"), "it is not UTF-8 (byte 0xe9 in line 2)");
+        assert_eq!(
+            reason(b"# coding: ascii\n\xe9"),
+            "it is not ASCII, which it declares (byte 0xe9 in line 2)"
+        );
         assert_eq!(
             reason(b"# coding: rot13\n"),
             "it declares the encoding `rot13`, which samedevice does not know"

@@ -1,15 +1,17 @@
 //! Code in messages and helps: expressions as the source has them, and lines with one expression replaced.
 
 use crate::rules::check::Context;
-use crate::rules::shared::naming::is_short;
 use crate::span::Place;
 
+/// Longer expressions are not repeated.
+const MAX_TEXT: usize = 80;
 /// Longer lines are not repeated in a help.
 const MAX_LINE: usize = 110;
 
 /// The text of the expression at a place, if it is short enough to repeat.
 pub fn text<'a>(cx: &'a Context<'_>, place: Place) -> Option<&'a str> {
-    Some(cx.sources.text(place)).filter(|text| is_short(text) && !text.contains('`'))
+    let short = |text: &&str| !text.is_empty() && text.len() <= MAX_TEXT && !text.contains(['\n', '`']);
+    Some(cx.sources.text(place)).filter(short)
 }
 
 /// The expression at a place in backquotes; `otherwise` if it is long or has several lines.

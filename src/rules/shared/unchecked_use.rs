@@ -32,7 +32,7 @@ impl Use<'_> {
         let (accelerator, check) = (self.accelerator, self.check);
         let elsewhere = self.place != self.event.place;
         let literal = text(cx, self.place).filter(|text| elsewhere && is_literal(text));
-        let needs = match literal {
+        let needs = match literal.filter(|literal| !used.contains(literal)) {
             Some(literal) => format!("{used} uses the device `{literal}`"),
             None => format!("{used} needs {accelerator}"),
         };
