@@ -9,7 +9,7 @@ use crate::rules::check::{Check, Context};
 use crate::rules::sd210_ignored_device_parameter;
 use crate::rules::shared::accelerators::written_for;
 use crate::rules::shared::assumptions::assume_no_cuda;
-use crate::rules::shared::code::text;
+use crate::rules::shared::code::{quoted, text};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::test_code::in_tests;
 use crate::world::World;
@@ -47,7 +47,7 @@ impl Check for Rule {
         if *several {
             f.where_cuda_is = Some(message(World::Cuda));
         }
-        let call = text(cx, event.place).and_then(on_cpu);
+        let call = text(cx, event.place).and_then(|text| loaded_to(text, "\"cpu\""));
         let call = call.unwrap_or_else(|| format!("{function}(path, map_location=\"cpu\")"));
         let help = format!("load to the CPU, then move the model: `{call}`");
         let mut f = assume_no_cuda(with_stack(f, event), event, cx).assume([Assumption::SavedFromGpu]);
@@ -61,7 +61,7 @@ impl Check for Rule {
 
     fn on_file(&mut self, cx: &Context<'_>) -> Vec<Finding> {
         let found = sd210_ignored_device_parameter::loads_elsewhere(cx).into_iter();
-        found.map(|f| with_way(f, cx).assume([Assumption::SavedFromGpu])).collect()
+        found.map(|f| with_way(in_words(f, cx), cx).assume([Assumption::SavedFromGpu])).collect()
     }
 }
 
@@ -72,17 +72,37 @@ fn is_load(text: &str) -> bool {
 }
 
 /// `torch.load(path)` → `torch.load(path, map_location="cpu")`
-fn on_cpu(text: &str) -> Option<String> {
+fn loaded_to(text: &str, location: &str) -> Option<String> {
     const NONE: &str = "map_location=None";
     if !is_load(text) || text.contains('*') {
         return None;
     }
     if text.contains(NONE) {
-        return Some(text.replace(NONE, "map_location=\"cpu\""));
+        return Some(text.replace(NONE, &format!("map_location={location}")));
     }
     let arguments = text.strip_suffix(')')?.trim_end_matches([',', ' ']);
     (!text.contains("map_location") && !arguments.ends_with('('))
-        .then(|| format!("{arguments}, map_location=\"cpu\")"))
+        .then(|| format!("{arguments}, map_location={location})"))
+}
+
+/// What is said of a load in a function that ignores its device parameter.
+fn in_words(f: Finding, cx: &Context<'_>) -> Finding {
+    let place = f.primary.place;
+    let Some((module, function)) = function_at(cx.program, place) else { return f };
+    let function = cx.program.get(module).ir.function(function);
+    let named = |name: &str| function.params.iter().any(|p| p.name.as_str() == name);
+    let Some(param) = ["map_location", "device"].into_iter().find(|name| named(name)) else { return f };
+    let call = quoted(cx, place, "`torch.load()`");
+    let mut f = f.help(match text(cx, place).and_then(|text| loaded_to(text, param)) {
+        Some(call) => format!("pass it on: `{call}`"),
+        None => format!("pass it on: `map_location={param}`"),
+    });
+    f.message = format!(
+        "{call} ignores the parameter `{param}` of `{}` and loads to the device that the tensors were saved from",
+        function.name
+    );
+    f.primary.text = "loads every tensor to the device it was saved from".into();
+    f
 }
 
 /// A load in a function that ignores its device parameter depends on the callers like any other.
@@ -97,11 +117,11 @@ fn with_way(f: Finding, cx: &Context<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::on_cpu;
+    use super::loaded_to;
 
     #[test]
     fn the_location_is_added() {
-        let corrected = |text| on_cpu(text);
+        let corrected = |text| loaded_to(text, "\"cpu\"");
         assert_eq!(corrected("torch.load(path)").as_deref(), Some("torch.load(path, map_location=\"cpu\")"));
         assert_eq!(corrected("load(f, map_location=None)").as_deref(), Some("load(f, map_location=\"cpu\")"));
         assert_eq!(corrected("torch.load(f, map_location=where)"), None);

@@ -34,38 +34,54 @@ fn help(call: &str) -> String {
     if call.contains("set_default_tensor_type") {
         return format!("set the default device instead: `torch.set_default_device({choice})`");
     }
-    let new = made(call).unwrap_or_else(|| {
+    let new = made(call).or_else(|| converted(call)).unwrap_or_else(|| {
         let method = call.contains(".type(");
         if method { ".to(device)".to_owned() } else { "torch.empty(…, device=device)".to_owned() }
     });
     format!("choose the device with a check, `device = {choice}`, and use `{new}`")
 }
 
-/// `torch.cuda.FloatTensor(4, 8)` → `torch.empty(4, 8, device=device)`
+/// The type of numbers of `torch.cuda.FloatTensor`.
+fn dtype(name: &str) -> Option<&'static str> {
+    Some(match name.strip_prefix("torch.cuda.")? {
+        "FloatTensor" => "torch.float32",
+        "LongTensor" => "torch.int64",
+        "HalfTensor" => "torch.float16",
+        "DoubleTensor" => "torch.float64",
+        "IntTensor" => "torch.int32",
+        "ByteTensor" => "torch.uint8",
+        "BoolTensor" => "torch.bool",
+        _ => return None,
+    })
+}
+
+/// `torch.cuda.FloatTensor(4, 8)` → `torch.empty(4, 8, dtype=torch.float32, device=device)`
 fn made(call: &str) -> Option<String> {
     let (function, arguments) = call.strip_suffix(')')?.split_once('(')?;
-    let dtype = match function.strip_prefix("torch.cuda.")? {
-        "FloatTensor" => "float32",
-        "LongTensor" => "int64",
-        "HalfTensor" => "float16",
-        "DoubleTensor" => "float64",
-        "IntTensor" => "int32",
-        "ByteTensor" => "uint8",
-        "BoolTensor" => "bool",
-        _ => return None,
-    };
-    let sizes = arguments.split(',').all(|a| a.trim().bytes().all(|b| b.is_ascii_digit()));
+    let dtype = dtype(function)?;
+    let number = |a: &str| a.trim().bytes().all(|b| b.is_ascii_digit());
+    let several = arguments.contains(',') && !arguments.contains(['[', '(', '=', '*']);
     let maker = match arguments.chars().next()? {
         '[' => "tensor",
-        _ if sizes => "empty",
+        // Several arguments are sizes.
+        _ if several || number(arguments) => "empty",
         _ => return None,
     };
-    Some(format!("torch.{maker}({arguments}, dtype=torch.{dtype}, device=device)"))
+    Some(format!("torch.{maker}({arguments}, dtype={dtype}, device=device)"))
+}
+
+/// `x.type(torch.cuda.FloatTensor)` → `x.to(device, torch.float32)`
+fn converted(call: &str) -> Option<String> {
+    let (tensor, kind) = call.strip_suffix(')')?.rsplit_once(".type(")?;
+    match dtype(kind.trim_matches(['"', '\''])) {
+        Some(dtype) => Some(format!("{tensor}.to(device, {dtype})")),
+        None => Some(format!("{tensor}.to(device)")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::made;
+    use super::{converted, made};
 
     #[test]
     fn sizes_and_lists_are_told_apart() {
@@ -73,5 +89,9 @@ mod tests {
         assert_eq!(sizes.as_deref(), Some("torch.empty(4, 8, dtype=torch.float32, device=device)"));
         assert_eq!(list.as_deref(), Some("torch.tensor([1, 2], dtype=torch.int64, device=device)"));
         assert_eq!(made("torch.cuda.FloatTensor(x)"), None);
+        let sizes = made("torch.cuda.FloatTensor(count, 3)");
+        assert_eq!(sizes.as_deref(), Some("torch.empty(count, 3, dtype=torch.float32, device=device)"));
+        let moved = converted("x.type(torch.cuda.LongTensor)");
+        assert_eq!(moved.as_deref(), Some("x.to(device, torch.int64)"));
     }
 }

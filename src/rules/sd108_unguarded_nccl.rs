@@ -24,9 +24,12 @@ impl Check for Rule {
         );
         let f = finding(CODE, event, message, event.place, "NCCL raises without a GPU");
         let choice = "\"nccl\" if torch.cuda.is_available() else \"gloo\"";
-        let line = text(cx, event.place)
-            .filter(|text| text.matches("\"nccl\"").count() == 1)
-            .and_then(|text| line_with(cx, event.place, &text.replace("\"nccl\"", choice)));
+        let line = text(cx, event.place).and_then(|text| {
+            let backend = text.split('"').skip(1).step_by(2).find(|part| part.contains("nccl"))?;
+            let backend = format!("\"{backend}\"");
+            let choice = format!("{backend} if torch.cuda.is_available() else \"gloo\"");
+            line_with(cx, event.place, &text.replacen(&backend, &choice, 1))
+        });
         let line = line.unwrap_or_else(|| choice.to_owned());
         Some(
             with_also(assume_no_cuda(with_stack(f, event), event, cx), event)

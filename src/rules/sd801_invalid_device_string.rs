@@ -38,7 +38,7 @@ fn invalid(event: &Event, cx: &Context<'_>) -> Option<Finding> {
             || "use a device string of PyTorch, such as `cpu`, `cuda`, `cuda:0` or `mps`".to_owned(),
             |meant| format!("write `\"{meant}\"`"),
         );
-        (format!("PyTorch has no device `{text}`"), help)
+        (format!("{code} raises: PyTorch has no device `{text}`"), help)
     };
     let mut f = finding(CODE, event, message, event.place, "raises on every machine");
     f.world = World::Always;
@@ -70,40 +70,50 @@ const KINDS: [&str; 4] = ["cuda", "cpu", "mps", "xpu"];
 fn misplaced(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Misplaced { what } = event.kind else { return None };
     let code = quoted(cx, event.place, "this");
+    let source = code::text(cx, event.place);
     let (message, label, help) = match what {
         Misplaced::Number => (
             format!(
                 "{code} passes the result of `get_device()` as a device, and that is -1 for a CPU tensor"
             ),
             "raises if the tensor is on the CPU",
-            "pass the tensor's `.device` instead",
+            match source.and_then(asked_for_number) {
+                Some(tensor) => format!("pass the device itself: `{tensor}.device`"),
+                None => "pass the tensor's `.device` instead".to_owned(),
+            },
         ),
         Misplaced::Manager => (
             format!("{code} passes `torch.cuda.device(…)` as a device, but that is a context manager"),
             "raises on every machine",
-            "write `torch.device(\"cuda\", …)` with the same index",
+            "write `torch.device(\"cuda\", …)` with the same index".to_owned(),
         ),
         Misplaced::Autocast => (
             format!(
                 "{code} passes a `torch.device`, but `torch.autocast` expects a device type such as \"cuda\""
             ),
             "raises on every machine",
-            "pass the type of the device: `.type`",
+            match source.and_then(first_argument) {
+                Some(device) => format!("pass the type of the device: `{device}.type`"),
+                None => "pass the type of the device: `device.type`".to_owned(),
+            },
         ),
         Misplaced::Unnumbered => (
             format!("{code} has no index, but this function needs to know which GPU to make the current one"),
             "raises on every machine",
-            "add the index: `torch.device(\"cuda\", 0)`",
+            "add the index: `torch.device(\"cuda\", 0)`".to_owned(),
         ),
         Misplaced::Location => (
             format!("`map_location` is the number {code}, which is neither a device nor a function"),
             "`TypeError`: an `int` is not callable",
-            "pass a device string: `map_location=f\"cuda:{…}\"` with that number",
+            match source {
+                Some(number) => format!("pass a device string: `map_location=f\"cuda:{{{number}}}\"`"),
+                None => "pass a device string that ends in this number".to_owned(),
+            },
         ),
         Misplaced::Truth => (
             format!("{code} is a truth value where PyTorch expects a device"),
             "`TypeError` on every machine",
-            "name the argument: `non_blocking=True`",
+            "name the argument: `non_blocking=True`".to_owned(),
         ),
     };
     let mut f = finding(CODE, event, message, event.place, label);
@@ -113,9 +123,35 @@ fn misplaced(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     Some(with_stack(f, event).help(help))
 }
 
+/// The tensor whose `get_device()` is called.
+fn asked_for_number(text: &str) -> Option<&str> {
+    let (before, _) = text.split_once(".get_device()")?;
+    let at = before.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.')));
+    let tensor = &before[at.map_or(0, |at| at + 1)..];
+    (!tensor.is_empty() && !tensor.starts_with('.')).then_some(tensor)
+}
+
+/// The first argument of a call, if that is a name or an attribute.
+fn first_argument(text: &str) -> Option<&str> {
+    let (_, arguments) = text.strip_suffix(')')?.split_once('(')?;
+    let first = arguments.split(',').next()?.trim();
+    let value = first.split_once('=').map_or(first, |(_, value)| value.trim());
+    let plain = value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    (plain && !value.is_empty()).then_some(value)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{inserted, meant};
+    use super::{asked_for_number, first_argument, inserted, meant};
+
+    #[test]
+    fn what_is_passed() {
+        assert_eq!(asked_for_number("layer(3, 3).to(first.get_device())"), Some("first"));
+        assert_eq!(asked_for_number("f(x)[0].get_device()"), None);
+        assert_eq!(first_argument("torch.autocast(device_type=x.device)"), Some("x.device"));
+        assert_eq!(first_argument("torch.autocast(device, dtype=d)"), Some("device"));
+        assert_eq!(first_argument("torch.autocast(torch.device(0))"), None);
+    }
 
     #[test]
     fn the_device_that_is_meant() {

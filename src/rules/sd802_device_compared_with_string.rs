@@ -46,7 +46,7 @@ impl Check for Rule {
 fn help(how: Compared, with: &str, left: Option<&str>) -> String {
     let kind =
         with.split(':').next().filter(|kind| kind.bytes().all(|b| b.is_ascii_lowercase())).unwrap_or("cuda");
-    let device = left.filter(|_| how != Compared::Inside).unwrap_or("device");
+    let device = left.unwrap_or("device");
     match how {
         Compared::Type => {
             "use a device type without an index, such as `\"cuda\"`, `\"cpu\"` or `\"mps\"`".to_owned()
@@ -54,7 +54,15 @@ fn help(how: Compared, with: &str, left: Option<&str>) -> String {
         Compared::Text if with.contains(':') => {
             format!("compare devices: `{device} == torch.device({with:?})`")
         }
-        Compared::Inside => format!("compare the type: `device.type == \"{kind}\"`"),
+        Compared::Inside => {
+            let sides = left.and_then(|text| {
+                text.split_once(" not in ")
+                    .map(|(_, device)| (device, "!="))
+                    .or_else(|| text.split_once(" in ").map(|(_, device)| (device, "==")))
+            });
+            let (device, operator) = sides.unwrap_or(("device", "=="));
+            format!("compare the type: `{device}.type {operator} \"{kind}\"`")
+        }
         _ => format!("compare the type: `{device}.type == \"{kind}\"`"),
     }
 }

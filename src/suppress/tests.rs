@@ -110,7 +110,7 @@ fn what_suppresses_nothing_is_told_and_can_be_removed() {
     assert!(case.safe);
 
     let case = run("a  # samedevice: ignore[SD203, SD101, SD102, SD201] why\n", &[(203, 1), (102, 1)]);
-    assert_eq!(case.kept, ["unused suppression: `SD101`, `SD201` are not found here"]);
+    assert_eq!(case.kept, ["unused suppression: `SD101`, `SD201` are not reported here"]);
     assert_eq!(case.fixed, "a  # samedevice: ignore[SD203, SD102] why\n");
 
     let case = run("a  # samedevice: ignore[SD101] why\r\n    # samedevice: ignore\r\nb", &[]);

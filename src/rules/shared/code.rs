@@ -51,6 +51,30 @@ fn around<'a>(cx: &'a Context<'_>, place: Place) -> Option<(&'a str, &'a str)> {
     let (before, after) = (source.get(..from)?, source.get(to..)?);
     let before = before.rsplit('\n').next()?.trim_start();
     let after = after.split('\n').next()?;
-    let comment = after.find('#').filter(|_| !after.contains(['"', '\'']));
-    Some((before, after.get(..comment.unwrap_or(after.len()))?.trim_end()))
+    Some((before, without_comment(after).trim_end()))
+}
+
+/// The line without its comment. A `#` in a string begins none.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    for (at, c) in line.char_indices() {
+        match (c, quote) {
+            ('#', None) => return &line[..at],
+            ('"' | '\'', None) => quote = Some(c),
+            _ if Some(c) == quote => quote = None,
+            _ => {}
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comment;
+
+    #[test]
+    fn comments_begin_outside_of_strings() {
+        assert_eq!(without_comment(") else \"cpu\"  # why"), ") else \"cpu\"  ");
+        assert_eq!(without_comment("(\"#1\", '#')"), "(\"#1\", '#')");
+    }
 }

@@ -10,7 +10,8 @@ pub fn in_float32(text: &str) -> Option<String> {
         return Some(format!("{tensor}.float()"));
     }
     let (tensor, device) = text.strip_suffix(')')?.rsplit_once(".to(")?;
-    let plain = !device.is_empty() && !device.contains([',', '(', ')', '=', '*']);
+    let given = device.strip_prefix("device=").unwrap_or(device);
+    let plain = !given.is_empty() && !given.contains([',', '(', ')', '=', '*']);
     plain.then(|| format!("{tensor}.to({device}, dtype=torch.float32)"))
 }
 
@@ -27,6 +28,10 @@ mod tests {
         ] {
             assert_eq!(in_float32(double).as_deref(), Some(single));
         }
+        assert_eq!(
+            in_float32("x.to(device=device)").as_deref(),
+            Some("x.to(device=device, dtype=torch.float32)")
+        );
         assert_eq!(in_float32("x.to(device, True)"), None);
         assert_eq!(in_float32("model(x)"), None);
     }

@@ -39,8 +39,11 @@ impl Use<'_> {
         let message = format!("{needs}, but no check of `{check}` comes before it");
         let raises = format!("raises without {accelerator}");
         let f = if elsewhere {
-            let label =
-                if literal.is_some() { "this device is not checked" } else { "the device comes from here" };
+            let label = if literal.is_some() {
+                "this device is chosen without a check"
+            } else {
+                "the device comes from here"
+            };
             finding(code, self.event, message, self.place, label).related(self.event.place, raises)
         } else {
             finding(code, self.event, message, self.place, &raises)
@@ -51,24 +54,50 @@ impl Use<'_> {
     fn help(&self, cx: &Context<'_>) -> String {
         let check = self.check;
         let used = text(cx, self.event.place);
-        let asks = self.how == UseKind::Query && used.is_none_or(|used| used.starts_with("torch."));
-        if asks {
+        let choice = |device: &str| format!("{device} if {check} else \"cpu\"");
+        let literal = text(cx, self.place).filter(|text| is_literal(text));
+        if cx.sources.text(self.place).contains("current_accelerator(") {
+            return "pass `check_available=True`, and use the CPU if the result is `None`".to_owned();
+        }
+        // `torch.cuda.set_device("cuda:0")` needs CUDA, whatever device is chosen.
+        let of_torch = used.is_none_or(|used| used.starts_with("torch."));
+        let moved = used.filter(|_| literal.is_none()).and_then(moved_to);
+        if self.how == UseKind::Query && moved.is_none() && (literal.is_none() || of_torch) {
             let statement = used.filter(|_| is_statement(cx, self.event.place));
             return match statement {
                 Some(statement) => format!("check for it first: `if {check}: {statement}`"),
                 None => format!("check for it first: `if {check}:`"),
             };
         }
-        let choice = |device: &str| format!("{device} if {check} else \"cpu\"");
-        let literal = text(cx, self.place).filter(|text| is_literal(text));
         if let Some(literal) = literal {
             let choice = choice(literal);
             let line = stands_alone(cx, self.place).then(|| line_with(cx, self.place, &choice)).flatten();
             return format!("choose the device with a check: `{}`", line.unwrap_or(choice));
         }
-        let choice = choice(&format!("\"{}\"", self.device));
-        let moved = used.and_then(moved_to).unwrap_or_else(|| ".to(device)".to_owned());
-        format!("choose the device with a check, `device = {choice}`, and use `{moved}`")
+        let Some(Moved { call, index }) = moved else {
+            let choice = choice(&format!("\"{}\"", self.device));
+            return format!("choose the device with a check, `device = {choice}`, and use `.to(device)`");
+        };
+        match index {
+            // What is passed may be a device.
+            Some(device) if device.contains("dev") => {
+                format!(
+                    "choose `{device}` with a check, and use `{}`",
+                    call.replace("(device", &format!("({device}"))
+                )
+            }
+            Some(index) => {
+                let indexed = if index.bytes().all(|b| b.is_ascii_digit()) {
+                    format!("\"cuda:{index}\"")
+                } else {
+                    format!("f\"cuda:{{{index}}}\"")
+                };
+                format!("choose the device with a check, `device = {}`, and use `{call}`", choice(&indexed))
+            }
+            None => {
+                format!("choose the device with a check, `device = {}`, and use `{call}`", choice("\"cuda\""))
+            }
+        }
     }
 }
 
@@ -78,15 +107,31 @@ fn is_literal(text: &str) -> bool {
     string || text.bytes().all(|b| b.is_ascii_digit()) || text.starts_with("torch.device(")
 }
 
-/// `x.cuda(non_blocking=True)` → `x.to(device, non_blocking=True)`
-fn moved_to(text: &str) -> Option<String> {
+/// A call of `.cuda()`, as one of `.to()`.
+#[derive(PartialEq, Debug)]
+struct Moved<'a> {
+    /// `x.to(device)`
+    call: String,
+    /// The index that was given.
+    index: Option<&'a str>,
+}
+
+/// `x.cuda(0, non_blocking=True)` → `x.to(device, non_blocking=True)`, and `0`.
+fn moved_to(text: &str) -> Option<Moved<'_>> {
     let (receiver, arguments) = text.strip_suffix(')')?.rsplit_once(".cuda(")?;
-    if arguments.contains(['(', ')', '*']) {
+    if arguments.contains(['(', ')', '*', '"', '\'']) {
         return None;
     }
-    let kept = arguments.split(',').map(str::trim).filter(|a| a.contains('=') && !a.starts_with("device"));
-    let kept: String = kept.map(|argument| format!(", {argument}")).collect();
-    Some(format!("{receiver}.to(device{kept})"))
+    let (mut index, mut kept) = (None, String::new());
+    for (n, argument) in arguments.split(',').map(str::trim).filter(|a| !a.is_empty()).enumerate() {
+        match argument.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+            None if n == 0 => index = Some(argument),
+            Some(("device", given)) => index = Some(given),
+            None => return None,
+            Some(_) => kept.push_str(&format!(", {argument}")),
+        }
+    }
+    Some(Moved { call: format!("{receiver}.to(device{kept})"), index: index.filter(|&i| i != "None") })
 }
 
 #[cfg(test)]
@@ -95,13 +140,14 @@ mod tests {
 
     #[test]
     fn cuda_becomes_to() {
-        assert_eq!(moved_to("x.cuda()").as_deref(), Some("x.to(device)"));
-        assert_eq!(
-            moved_to("x.cuda(0, non_blocking=True)").as_deref(),
-            Some("x.to(device, non_blocking=True)")
-        );
-        assert_eq!(moved_to("f(x.cuda())"), None);
-        assert_eq!(moved_to("torch.cuda.Stream()"), None);
+        let moved = |text| moved_to(text).map(|moved| (moved.call, moved.index));
+        assert_eq!(moved("x.cuda()"), Some(("x.to(device)".to_owned(), None)));
+        assert_eq!(moved("x.cuda(None)"), Some(("x.to(device)".to_owned(), None)));
+        let kept = "x.to(device, non_blocking=True)".to_owned();
+        assert_eq!(moved("x.cuda(0, non_blocking=True)"), Some((kept.clone(), Some("0"))));
+        assert_eq!(moved("x.cuda(device=gpu, non_blocking=True)"), Some((kept, Some("gpu"))));
+        assert_eq!(moved("f(x.cuda())"), None);
+        assert_eq!(moved("torch.cuda.Stream()"), None);
     }
 
     #[test]
