@@ -215,8 +215,8 @@ fn encodings_are_those_of_python() {
     let run = project.run("check --output-format concise");
     assert_eq!(run.code, Some(1));
     for (file, reason) in [
-        ("none.py", "byte 0xe9 in row 2"),
-        ("unknown.py", "`klingon`, which is unknown"),
+        ("none.py", "byte 0xe9 in line 2"),
+        ("unknown.py", "`klingon`, which samedevice does not know"),
         ("both.py", "byte order mark"),
     ] {
         let line = run.stdout.lines().find(|line| line.starts_with(file)).unwrap_or("none");

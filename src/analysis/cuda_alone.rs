@@ -88,7 +88,7 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
         let labels = if first.related.len() < SHOWN { &mut first.related } else { &mut first.unshown };
         labels.push(place);
     }
-    first.message = "this project needs CUDA: it never chooses another device".to_owned();
+    first.message = "this project needs CUDA: none of its code chooses another device".to_owned();
     if count > 1 {
         first.primary.text = format!("the first of {count} places in this file that need CUDA");
     }

@@ -3,9 +3,11 @@
 pub mod accelerators;
 pub mod assumptions;
 pub mod callers;
+pub mod code;
 pub mod device_words;
 pub mod events;
 pub mod file;
+pub mod float64;
 pub mod functions;
 pub mod meetings;
 pub mod naming;
@@ -15,3 +17,4 @@ pub mod own_methods;
 pub mod rewriting;
 pub mod test_code;
 pub mod transfers;
+pub mod unchecked_use;

@@ -115,13 +115,11 @@ impl Segment<'_> {
         let reason = rest.trim_start();
         if let Some(list) = reason.strip_prefix('[') {
             let Some(end) = list.find(']') else {
-                return Err(
-                    self.malformed("the list of rules is not closed", "add `]` at its end".to_owned())
-                );
+                return Err(self.malformed("the list of rules has no closing bracket", "add `]`".to_owned()));
             };
             let items: Vec<_> = self.items(&list[..end], |c| c == ',', |_| true).collect();
             if items.is_empty() {
-                let help = format!("name the rules, or remove the brackets to {word} all of them");
+                let help = format!("name the rules, or remove the brackets to {word} all rules");
                 return Err(self.malformed("the list of rules is empty", help));
             }
             return Ok(self.directive(kind, Some(items)));
@@ -268,7 +266,7 @@ mod tests {
         );
         assert!(read("# samedevice: ignore SD101").ends_with("(write `ignore[SD101]`)"));
         assert!(read("# samedevice: ignore: unguarded-cuda").ends_with("(write `ignore[unguarded-cuda]`)"));
-        assert!(read("# samedevice: ignore[SD101").contains("is not closed"));
+        assert!(read("# samedevice: ignore[SD101").contains("no closing bracket"));
         assert!(read("# samedevice: ignore[ , ]").contains("is empty"));
         assert!(read("# samedevice:").contains("`` is not a directive"));
     }
