@@ -8,6 +8,7 @@ use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Handler, IfElse, M
 use crate::link::ModIdx;
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::written::quoted;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -55,12 +56,16 @@ fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         {
             continue;
         }
-        let label = Label::new(Place { file: cx.file, span }, "matches the text of the error");
-        let message =
-            "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
+        let label = Label::new(Place { file: cx.file, span }, "compares the text of the exception");
+        let place = Place { file: cx.file, span };
+        let message = format!(
+            "{} recognises an out-of-memory error by its text, which differs between PyTorch versions and back ends",
+            quoted(cx, place, "this comparison")
+        );
         let f = Finding::new(CODE, World::Always, message, label);
         let remedy = Remedy::AskClass(f.primary.place);
-        let help = "catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)";
+        let help =
+            "catch `torch.OutOfMemoryError` instead (before PyTorch 2.5: `torch.cuda.OutOfMemoryError`)";
         found.push(f.help(help).remedy([remedy]));
     }
     found

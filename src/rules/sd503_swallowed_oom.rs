@@ -5,6 +5,7 @@ use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::test_code::has_tests;
+use crate::rules::shared::written::{quoted, text};
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(503);
@@ -17,14 +18,21 @@ impl Check for Rule {
         if has_tests(event.place, cx) || event.place.file != cx.file {
             return None;
         }
-        let message =
-            "this handler drops every error of the device work above it, out-of-memory errors included"
-                .to_owned();
-        let mut f = finding(CODE, event, message, event.place, "nothing of the error is kept");
+        let message = format!(
+            "{} drops every error of the device work in the block, `torch.OutOfMemoryError` included",
+            quoted(cx, event.place, "this handler")
+        );
+        let mut f = finding(CODE, event, message, event.place, "neither raises nor logs the error");
         f.world = World::Cuda;
         if let Some(said) = *said {
-            f = f.related(said, "does not say what happened");
+            f = f.related(said, "does not name the error");
         }
-        Some(with_stack(f, event).help("catch what you expect, and let the rest through or log it"))
+        let help = match text(cx, event.place) {
+            Some("except Exception:" | "except:") => {
+                "write `except Exception as error:` and log `error`, or catch only the exceptions that you expect"
+            }
+            _ => "catch only the exceptions that you expect, and raise or log the others",
+        };
+        Some(with_stack(f, event).help(help))
     }
 }

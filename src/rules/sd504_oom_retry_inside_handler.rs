@@ -5,6 +5,7 @@ use crate::ir::{Block, Call, Expr, ExprId, Function, Handler, Module, Stmt, Var}
 use crate::link::Resolved;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::file::File;
+use crate::rules::shared::written::quoted;
 use crate::span::{Place, Span};
 use crate::torch;
 use crate::world::World;
@@ -46,12 +47,14 @@ fn retried(cx: &Context<'_>) -> Vec<Finding> {
 impl File<'_> {
     fn retry_finding(&self, call: Span, handler: &Handler) -> Finding {
         let at = |span| Place { file: self.cx.file, span };
-        let label = Label::new(at(call), "tried again while the error is still held");
-        let message =
-            "the retry runs inside of the handler, whose error keeps the tensors of the failed call alive";
+        let label = Label::new(at(call), "retries while the exception is alive");
+        let retry = quoted(self.cx, at(call), "this call");
+        let message = format!(
+            "{retry} runs inside the `except` block, where the exception keeps the tensors of the failed call alive"
+        );
         Finding::new(CODE, World::Cuda, message, label)
-            .related(at(handler.head), "the handler ends after the retry")
-            .help("leave the handler first: set a flag in it, and retry below")
+            .related(at(handler.head), "the exception is alive until this block ends")
+            .help(format!("set a flag in the `except` block, and put {retry} after the block"))
     }
 
     /// The call in the handler that tries again what the body of the `try` has tried.

@@ -5,7 +5,9 @@ use crate::flow::event::{Event, Kind};
 use crate::ir::{Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::with_stack;
+use crate::rules::shared::naming::is_short;
 use crate::rules::shared::transfers::transfer;
+use crate::rules::shared::written::{CallAt, line_with, operand, quoted};
 use crate::span::Span;
 
 pub(super) const CODE: Code = Code(604);
@@ -23,19 +25,43 @@ fn already_there(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if event.symbolic && event.speculative || moves_for_anyone(event, cx) {
         return None;
     }
-    let f = transfer(CODE, event, "this moves a tensor to the device that it is on", "nothing to move");
-    Some(with_stack(f, event).help("leave the move out"))
+    let call = CallAt::new(cx, event.place);
+    let moved = call.as_ref().and_then(CallAt::receiver);
+    let tensor = moved.map_or_else(|| "the tensor".to_owned(), |moved| quoted(cx, moved, "the tensor"));
+    let device = call.as_ref().and_then(CallAt::target);
+    let device = device.map_or_else(
+        || "that device".to_owned(),
+        |_| call.as_ref().map(CallAt::target_in_words).unwrap_or_default(),
+    );
+    let message = format!(
+        "{} has no effect: {tensor} is already on {device}",
+        quoted(cx, event.place, "this transfer")
+    );
+    let f = transfer(CODE, event, &message, "moves nothing");
+    let line = moved.and_then(|moved| line_with(cx, event.place, &operand(cx, moved)?));
+    let help = match line {
+        Some(line) => format!("leave the transfer out: `{line}`"),
+        None => "leave the transfer out".to_owned(),
+    };
+    Some(with_stack(f, event).help(help))
 }
 
 /// SD604 redundant-transfer, by two moves
-fn there_and_back(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+fn there_and_back(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::ThereAndBack { back } = &event.kind else { return None };
     if event.symbolic && event.speculative {
         return None;
     }
-    let message = "this moves a tensor to a device from which it comes back unused";
-    let f = transfer(CODE, event, message, "moved here").related(*back, "and back here");
-    Some(with_stack(f, event).help("leave both moves out"))
+    let (there, again) = (cx.sources.text(event.place), cx.sources.text(*back));
+    // In one chain of calls, only the second one.
+    let returns = again.strip_prefix(there).filter(|rest| is_short(rest)).map(|rest| format!("`{rest}`"));
+    let returns = returns.unwrap_or_else(|| quoted(cx, *back, "a later transfer"));
+    let message = format!(
+        "{} moves a tensor that {returns} moves back, and nothing uses it in between",
+        quoted(cx, event.place, "this transfer")
+    );
+    let f = transfer(CODE, event, &message, "moves the tensor").related(*back, "moves it back");
+    Some(with_stack(f, event).help("leave both transfers out"))
 }
 
 /// Is it in a function of another file, or something that a method there is given? That moves for whoever may call it, but a

@@ -14,3 +14,4 @@ pub mod one_device;
 pub mod own_methods;
 pub mod test_code;
 pub mod transfers;
+pub mod written;

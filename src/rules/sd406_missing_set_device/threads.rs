@@ -14,6 +14,7 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::check::Context;
 use crate::rules::shared::file::{File, is_self};
 use crate::rules::shared::test_code::in_tests;
+use crate::rules::shared::written::CallAt;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -152,16 +153,22 @@ impl File<'_> {
         let (m, f) = started.runs;
         let name = self.cx.program.get(m).ir.function(f).name;
         let message = format!(
-            "the thread that runs `{name}` starts with GPU 0 as its current device, whatever this one has chosen"
+            "the thread that runs `{name}` starts on GPU 0: `torch.cuda.set_device()` in another thread does not change that"
         );
         let at = Place { file: self.cx.file, span: self.ir.span(started.at) };
-        let label = Label::new(at, "starts on GPU 0");
-        let help =
-            "choose in the thread as well: `torch.cuda.set_device(…)` first, or as the pool's `initializer`";
+        let label = Label::new(at, "the current device of a new thread is GPU 0");
+        let is_pool =
+            CallAt::new(self.cx, at).and_then(|call| call.function()).is_some_and(|path| path != THREAD);
+        let help = if is_pool {
+            "choose the GPU in each thread: `initializer=torch.cuda.set_device, initargs=(device,)`"
+                .to_owned()
+        } else {
+            format!("call `torch.cuda.set_device(device)` at the beginning of `{name}`")
+        };
         let mut finding =
             Finding::new(CODE, World::Cuda, message, label).help(help).assume([Assumption::NoGpuChosen]);
         if asked != at {
-            finding = finding.related(asked, "the current device is meant here");
+            finding = finding.related(asked, "asks for the current device");
         }
         Some(finding)
     }

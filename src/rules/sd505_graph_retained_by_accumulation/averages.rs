@@ -9,6 +9,7 @@ use crate::finding::{Finding, Label};
 use crate::ir::{Arg, BinOp, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::link::ClassKey;
 use crate::rules::check::Context;
+use crate::rules::shared::written::{line_with, operand, quoted};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
@@ -66,13 +67,13 @@ impl Method<'_> {
                 candidates.push((ir.stmt_spans[n], name, rest));
             }
         }
-        found.extend(self.in_place().into_iter().map(|at| self.finding(at)));
+        found.extend(self.in_place().into_iter().map(|at| self.finding(at, None)));
         if candidates.is_empty() || self.thinks() {
             return;
         }
         for (at, name, rest) in candidates {
             if self.has_graph(rest) && !self.is_set_elsewhere(name, at) {
-                found.push(self.finding(at));
+                found.push(self.finding(at, Some(rest)));
             }
         }
     }
@@ -223,11 +224,20 @@ impl Method<'_> {
         })
     }
 
-    fn finding(&self, at: Span) -> Finding {
+    /// `added`: what is added to the average, where it is one expression.
+    fn finding(&self, at: Span, added: Option<ExprId>) -> Finding {
         let place = Place { file: self.cx.file, span: at };
         let label = Label::new(place, "keeps the graph of every call");
-        let message =
-            "this running average is kept with the graphs of all calls before, which stay in memory";
-        Finding::new(CODE, World::Cuda, message, label).help("average what has no graph: `.detach()`")
+        let what = quoted(self.cx, place, "this running average");
+        let message = format!("{what} keeps the autograd graph of every earlier call in memory");
+        let cut = added.and_then(|added| {
+            let added = Place { span: self.ir.span(added), ..place };
+            line_with(self.cx, added, &format!("{}.detach()", operand(self.cx, added)?))
+        });
+        let help = match cut {
+            Some(line) => format!("detach the new value: `{line}`"),
+            None => "detach the new value: `.detach()`".to_owned(),
+        };
+        Finding::new(CODE, World::Cuda, message, label).help(help)
     }
 }

@@ -63,13 +63,23 @@ impl File<'_> {
             }
             let Some((what, kept)) = self.leaks(state, &made) else { continue };
             let place = Place { file: self.cx.file, span: at };
-            let label = Label::new(place, "takes the state of the round before, with its graph");
-            let message = "this state is carried from round to round with the graph of all rounds before";
+            let label = Label::new(place, "takes the state of the previous iteration with its graph");
+            let name = self.cx.sources.text(Place { span: self.ir.span(state), ..place });
+            let message =
+                format!("`{name}` carries the autograd graphs of all earlier iterations into the next one");
+            let detached = match self.gives_pairs(call) {
+                Some(false) => format!(": `{name} = {name}.detach()`"),
+                Some(true) => format!(": `{name} = tuple(s.detach() for s in {name})`"),
+                None => " with `.detach()`".to_owned(),
+            };
             let mut f = Finding::new(CODE, World::Cuda, message, label)
                 .related(Place { file: self.cx.file, span: kept }, what)
-                .help("cut it: `.detach()` for each of its parts");
+                .help(format!("detach the state in each iteration{detached}"));
             if let Some((value, moved)) = carried {
-                f = f.related(Place { file: self.cx.file, span: moved }, "carried over here");
+                f = f.related(
+                    Place { file: self.cx.file, span: moved },
+                    "passes the state to the next iteration",
+                );
                 let value = Place { file: self.cx.file, span: self.ir.span(value) };
                 f = f.remedy(self.gives_pairs(call).map(|pairs| match pairs {
                     true => Remedy::DetachParts(value),
@@ -306,13 +316,13 @@ impl File<'_> {
         calls.into_iter().find_map(|(call, at)| {
             let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
             match name.as_str() {
-                "backward" => Some(("each round is differentiated here", at)),
+                "backward" => Some(("each iteration runs a backward pass", at)),
                 "append" if matches!(self.ir.expr(base), Expr::Attr { .. }) => {
                     let kept = call.args.iter().any(|a| {
                         self.mentions(a.value, state)
                             || made.iter().skip(1).any(|&v| self.mentions(a.value, v))
                     });
-                    kept.then_some(("kept here", at))
+                    kept.then_some(("keeps the state", at))
                 }
                 _ => None,
             }

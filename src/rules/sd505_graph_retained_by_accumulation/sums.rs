@@ -15,6 +15,7 @@ use crate::link::{ModIdx, Resolved};
 use crate::remedy::Remedy;
 use crate::rules::check::Context;
 use crate::rules::shared::test_code::has_tests;
+use crate::rules::shared::written::{line_with, operand, quoted};
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -156,7 +157,8 @@ impl File<'_> {
             {
                 let value = Place { file: self.cx.file, span: self.ir.span(value) };
                 found.push(
-                    self.finding(Place { file: self.cx.file, span: at }).remedy([Remedy::Detach(value)]),
+                    self.finding(Place { file: self.cx.file, span: at }, value)
+                        .remedy([Remedy::Detach(value)]),
                 );
             }
         }
@@ -207,11 +209,22 @@ impl File<'_> {
         })
     }
 
-    fn finding(&self, place: Place) -> Finding {
-        let label = Label::new(place, "keeps the graph of every round");
-        let message = "this adds up losses with their graphs, which stay in memory until the sum is gone";
-        Finding::new(CODE, World::Cuda, message, label)
-            .help("keep the number: `.item()`, or `.detach()` to stay on the device")
+    /// `value`: what is added, where somebody can change that.
+    fn finding(&self, place: Place, value: Place) -> Finding {
+        let label = Label::new(place, "keeps the graph of every iteration");
+        let what = quoted(self.cx, place, "this statement");
+        let message = format!("{what} keeps the autograd graph of every loss in memory");
+        let cut =
+            operand(self.cx, value).and_then(|code| line_with(self.cx, value, &format!("{code}.item()")));
+        let help = match cut {
+            Some(line) => format!(
+                "keep the number: `{line}`; `.detach()` in place of `.item()` leaves it on the device"
+            ),
+            None => {
+                "keep the number with `.item()`, or the tensor without its graph with `.detach()`".to_owned()
+            }
+        };
+        Finding::new(CODE, World::Cuda, message, label).help(help)
     }
 
     fn calls(&self) -> impl Iterator<Item = (Call<'_>, Span)> {

@@ -47,8 +47,8 @@ impl File<'_> {
         if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }, recorded) {
             let place = Place { file: ir.file, span: at };
             let site = Place { file: self.cx.file, span: self.ir.span(e) };
-            let f = self.finding(place).related(site, "given the loss here");
             let given = Place { file: self.cx.file, span: self.ir.span(call.args[position].value) };
+            let f = self.finding(place, given).related(site, "passes a loss with its graph");
             let cut = (slot == Slot::Itself).then_some(Remedy::Detach(given));
             found.push(f.remedy(cut));
         }
