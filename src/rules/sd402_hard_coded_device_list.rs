@@ -21,7 +21,7 @@ impl Check for Rule {
             return None;
         }
         let needed = i + 1;
-        let message = format!("{what} needs {needed} GPUs: no check for {needed} GPUs comes before it");
+        let message = format!("{what} needs {needed} GPUs: no check for that number comes before it");
         let label = format!("raises with fewer than {needed} GPUs");
         let mut f = finding(CODE, event, message, event.place, &label);
         f.world = World::FewerGpus(needed);

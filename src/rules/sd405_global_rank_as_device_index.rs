@@ -5,7 +5,7 @@ use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_also, with_stack};
 use crate::rules::shared::test_code::in_tests;
-use crate::rules::shared::written::{line_with, quoted};
+use crate::rules::shared::written::{CallAt, line_with, quoted};
 use crate::span::Place;
 use crate::world::World;
 
@@ -48,7 +48,12 @@ fn help(cx: &Context<'_>, place: Place) -> String {
     } else {
         (!old.contains(['"', '\'', ','])).then(|| LOCAL.to_owned())
     };
-    match code.and_then(|code| line_with(cx, place, &code)) {
+    let line = code.and_then(|code| line_with(cx, place, &code)).or_else(|| {
+        // `torch.device("cuda", rank)`
+        let index = CallAt::new(cx, place)?.argument(1, "index")?;
+        line_with(cx, index, LOCAL)
+    });
+    match line {
         Some(line) => format!("use the local rank: `{line}`"),
         None => format!("use the local rank: `{LOCAL}`"),
     }

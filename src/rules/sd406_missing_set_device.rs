@@ -21,7 +21,7 @@ impl Check for Rule {
         let (message, use_) = if *indexed {
             (
                 "no process of this NCCL group calls `torch.cuda.set_device()`: work that names no index runs on GPU 0",
-                "one GPU for each process",
+                "each process uses its own GPU here",
             )
         } else {
             (

@@ -16,9 +16,11 @@ impl Check for Rule {
         if event.is_guess() || in_tests(event.place, cx) {
             return None;
         }
-        let then = if *none_left { "no GPU is visible" } else { "some of these GPUs do not exist" };
-        let message =
-            format!("`CUDA_VISIBLE_DEVICES` is set to `{text}`: with fewer than {needed} GPUs, {then}");
+        let then = match none_left {
+            true => ", a GPU that a smaller machine does not have: no GPU is visible there",
+            false => ", and a smaller machine does not have all of these GPUs",
+        };
+        let message = format!("`CUDA_VISIBLE_DEVICES` is set to `{text}`{then}");
         let label = "overrides what the user or the scheduler has set";
         let mut f = finding(CODE, event, message, event.place, label);
         f.world = World::FewerGpus(*needed);

@@ -19,7 +19,7 @@ impl Check for Rule {
             return None;
         }
         let message = format!(
-            "{} drops every error of the device work in the block, `torch.OutOfMemoryError` included",
+            "{} drops every error of the device work in its block, `torch.OutOfMemoryError` included",
             quoted(cx, event.place, "this handler")
         );
         let mut f = finding(CODE, event, message, event.place, "neither raises nor logs the error");

@@ -20,7 +20,7 @@ impl Check for Rule {
         }
         let call = quoted(cx, event.place, "this call");
         let message = format!("{call} builds an autograd graph although the model is in evaluation mode");
-        let label = "keeps the activations for a backward pass that never comes";
+        let label = "keeps the activations for a backward pass";
         let mut f = finding(CODE, event, message, event.place, label);
         f.world = World::Cuda;
         Some(

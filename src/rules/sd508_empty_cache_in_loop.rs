@@ -19,6 +19,6 @@ impl Check for Rule {
         );
         let mut f = finding(CODE, event, message, event.place, "waits for the GPU and empties the cache");
         f.world = World::Cuda;
-        Some(with_stack(f, event).help("remove the call, or move it behind the loop"))
+        Some(with_stack(f, event).help("remove the call, or move it after the loop"))
     }
 }

@@ -30,9 +30,12 @@ impl Check for Rule {
         let device = call.as_ref().map_or_else(|| "the device".to_owned(), CallAt::target_in_words);
         let message = format!("{tensor} is made on the CPU and then copied to {device}");
         let f = transfer(CODE, event, &message, "copies the tensor from the CPU");
+        let target = call.as_ref().and_then(CallAt::target);
         let help = call.and_then(|call| made_there(cx, &call, counted));
-        let help = help
-            .unwrap_or_else(|| "make the tensor on the device: pass `device=` where it is made".to_owned());
+        let help = help.unwrap_or_else(|| match target {
+            Some(device) => format!("make the tensor on the device: pass `device={device}` where it is made"),
+            None => "make the tensor on the device: pass `device=` where it is made".to_owned(),
+        });
         let function = Spot::new(cx, event.place).and_then(|spot| spot.made_of());
         let remedy = function.map(|function| Remedy::MakeThere { transfer: event.place, function });
         let assumptions = [Assumption::RunsOften, Assumption::LeftToDefault];
@@ -63,6 +66,8 @@ const FACTORIES: &[&str] = &[
     "randint_like",
     "hann_window",
     "hamming_window",
+    "tensor",
+    "as_tensor",
 ];
 
 /// The line with `device=` in the call that makes the tensor.

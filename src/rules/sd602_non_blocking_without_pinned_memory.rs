@@ -19,7 +19,7 @@ impl Check for Rule {
         }
         let call = quoted(cx, event.place, "this copy");
         let message =
-            format!("{call} copies from memory that is not pinned: `non_blocking=True` has no effect");
+            format!("{call} copies from memory that is not pinned, so it does not overlap with other work");
         let mut f = transfer(CODE, event, &message, "waits until the memory is read");
         let loader = CallAt::new(cx, *made)
             .filter(|call| call.function().is_some_and(|path| path.ends_with("DataLoader")));

@@ -40,10 +40,16 @@ fn already_there(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let f = transfer(CODE, event, &message, "moves nothing");
     let line = moved.and_then(|moved| line_with(cx, event.place, &operand(cx, moved)?));
     let help = match line {
+        Some(line) if assigns_itself(&line) => "leave this line out".to_owned(),
         Some(line) => format!("leave the transfer out: `{line}`"),
         None => "leave the transfer out".to_owned(),
     };
     Some(with_stack(f, event).help(help))
+}
+
+/// `x = x`
+fn assigns_itself(line: &str) -> bool {
+    line.split_once(" = ").is_some_and(|(target, value)| target == value)
 }
 
 /// SD604 redundant-transfer, by two moves

@@ -41,7 +41,7 @@ impl Check for Rule {
                         "move `{tensor}` once, before the loop: `{tensor} = {}`",
                         cx.sources.text(event.place)
                     ),
-                    None => format!("do this once, before the loop: {copy}"),
+                    None => format!("make this copy once, before the loop: {copy}"),
                 },
             ),
         };

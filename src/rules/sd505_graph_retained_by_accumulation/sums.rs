@@ -157,7 +157,7 @@ impl File<'_> {
             {
                 let value = Place { file: self.cx.file, span: self.ir.span(value) };
                 found.push(
-                    self.finding(Place { file: self.cx.file, span: at }, value)
+                    self.finding(Place { file: self.cx.file, span: at }, Some(value))
                         .remedy([Remedy::Detach(value)]),
                 );
             }
@@ -210,12 +210,12 @@ impl File<'_> {
     }
 
     /// `value`: what is added, where somebody can change that.
-    fn finding(&self, place: Place, value: Place) -> Finding {
+    fn finding(&self, place: Place, value: Option<Place>) -> Finding {
         let label = Label::new(place, "keeps the graph of every iteration");
         let what = quoted(self.cx, place, "this statement");
         let message = format!("{what} keeps the autograd graph of every loss in memory");
-        let cut =
-            operand(self.cx, value).and_then(|code| line_with(self.cx, value, &format!("{code}.item()")));
+        let cut = value
+            .and_then(|value| line_with(self.cx, value, &format!("{}.item()", operand(self.cx, value)?)));
         let help = match cut {
             Some(line) => format!(
                 "keep the number: `{line}`; `.detach()` in place of `.item()` leaves it on the device"

@@ -48,8 +48,9 @@ impl File<'_> {
             let place = Place { file: ir.file, span: at };
             let site = Place { file: self.cx.file, span: self.ir.span(e) };
             let given = Place { file: self.cx.file, span: self.ir.span(call.args[position].value) };
-            let f = self.finding(place, given).related(site, "passes a loss with its graph");
-            let cut = (slot == Slot::Itself).then_some(Remedy::Detach(given));
+            let single = (slot == Slot::Itself).then_some(given);
+            let f = self.finding(place, single).related(site, "passes a loss with its graph");
+            let cut = single.map(Remedy::Detach);
             found.push(f.remedy(cut));
         }
     }
