@@ -1,4 +1,4 @@
-//! SD401 hard-coded-device-index: a GPU by a literal index.
+//! SD401 hard-coded-device-index: a GPU with a literal index.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind, UseKind};

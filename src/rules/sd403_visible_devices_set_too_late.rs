@@ -1,4 +1,4 @@
-//! SD403 visible-devices-set-too-late: a variable that CUDA has read before it is set.
+//! SD403 visible-devices-set-too-late: a variable that the program sets after CUDA has read it.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! SD404 device-index-outside-visible-devices: an index that is counted as the machine counts its GPUs.
+//! SD404 device-index-outside-visible-devices: an index among the machine's GPUs in place of one among the visible GPUs.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

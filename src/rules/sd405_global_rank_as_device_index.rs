@@ -1,4 +1,4 @@
-//! SD405 global-rank-as-device-index: a GPU by the number of a process among those of all machines.
+//! SD405 global-rank-as-device-index: the global rank of a process as the index of its GPU.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! SD406 missing-set-device: processes or threads of which none chooses its own GPU.
+//! SD406 missing-set-device: processes or threads that do not choose their own GPU.
 
 mod threads;
 

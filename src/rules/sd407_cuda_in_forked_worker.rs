@@ -1,4 +1,4 @@
-//! SD407 cuda-in-forked-worker: CUDA in the fork of a process that uses it.
+//! SD407 cuda-in-forked-worker: CUDA in a fork of a process that uses CUDA.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

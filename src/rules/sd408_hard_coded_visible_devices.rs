@@ -1,4 +1,4 @@
-//! SD408 hard-coded-visible-devices: the GPUs that a program sees, written down in it.
+//! SD408 hard-coded-visible-devices: a literal value of `CUDA_VISIBLE_DEVICES`.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

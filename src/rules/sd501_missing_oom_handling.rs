@@ -1,4 +1,4 @@
-//! SD501 missing-oom-handling: a large allocation of which nobody catches the failure.
+//! SD501 missing-oom-handling: a large allocation without a handler for out-of-memory errors.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! SD503 swallowed-oom: a handler that drops every error of device work.
+//! SD503 swallowed-oom: a handler that drops every error of work on a device.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -14,7 +14,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::Swallowed { said } = &event.kind else { return None };
-        // What a test makes is small, and it is over soon. What a handler of another file drops, a call of that cannot mend.
+        // A test does little work. A caller cannot fix a handler in another file.
         if has_tests(event.place, cx) || event.place.file != cx.file {
             return None;
         }

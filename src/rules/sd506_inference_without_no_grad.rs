@@ -1,4 +1,4 @@
-//! SD506 inference-without-no-grad: a model in evaluation mode that is run with gradients.
+//! SD506 inference-without-no-grad: a model in evaluation mode that runs with gradients.
 
 use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};

@@ -1,4 +1,4 @@
-//! SD508 empty-cache-in-loop: the allocator's cache, emptied in every round.
+//! SD508 empty-cache-in-loop: `torch.cuda.empty_cache()` in every iteration of a loop.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! SD509 device-results-accumulated: results of all rounds that stay on the GPU.
+//! SD509 device-results-accumulated: the results of all iterations stay on the GPU.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! SD601 created-then-moved: a tensor that is made on the CPU and moved at once.
+//! SD601 created-then-moved: a tensor that is created on the CPU and moved at once.
 
 use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};
@@ -18,7 +18,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::CreatedThenMoved { counted } = event.kind else { return None };
-        // Wherever it is made, a test that does it does so once.
+        // A test runs it once.
         let from = event.stack.first().copied().unwrap_or(event.place);
         if in_tests(event.place, cx) || has_tests(from, cx) || only_tries(event, cx) {
             return None;
@@ -100,7 +100,7 @@ fn made_there(cx: &Context<'_>, transfer: &CallAt<'_>, counted: bool) -> Option<
     })
 }
 
-/// `try: torch.zeros(2).to(device)`, `return True`: is it made to see whether that works, in a function that says yes or no?
+/// `try: torch.zeros(2).to(device)`, `return True`: does a function that returns true or false test whether the transfer works?
 fn only_tries(event: &Event, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(event.place.file) else { return false };
     let (ir, at) = (&cx.program.get(module).ir, event.place.span);

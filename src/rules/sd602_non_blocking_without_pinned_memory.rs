@@ -1,4 +1,4 @@
-//! SD602 non-blocking-without-pinned-memory: a copy from pageable memory that overlaps with nothing.
+//! SD602 non-blocking-without-pinned-memory: a non-blocking copy from memory that is not pinned.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

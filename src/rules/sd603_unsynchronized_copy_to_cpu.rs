@@ -1,4 +1,4 @@
-//! SD603 unsynchronized-copy-to-cpu: a copy that is read before it is done.
+//! SD603 unsynchronized-copy-to-cpu: a copy that the program reads before it is complete.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

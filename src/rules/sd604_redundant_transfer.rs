@@ -1,4 +1,4 @@
-//! SD604 redundant-transfer: a move to where the tensor is, or there and back.
+//! SD604 redundant-transfer: a transfer to the same device, or there and back.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -70,8 +70,8 @@ fn there_and_back(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     Some(with_stack(f, event).help("leave both transfers out"))
 }
 
-/// Is it in a function of another file, or something that a method there is given? That moves for whoever may call it, but a
-/// method knows what its object has and what it has made itself.
+/// Is the transfer in a function of another file, or is its tensor an argument of a method there? Other callers may need the transfer.
+/// A method knows the attributes of its object and the tensors that it creates.
 fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
     let place = event.place;
     let Some(module) = cx.program.module_of(place.file).filter(|_| place.file != cx.file) else {
@@ -82,7 +82,7 @@ fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
     around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none() || is_given(ir, f, place.span))
 }
 
-/// Is what is moved here something that the method was given, or was taken out of that?
+/// Is the moved tensor an argument of the method, or a part of one?
 fn is_given(ir: &Module, method: &Function, moved: Span) -> bool {
     let parameter = |slot: Slot| method.params.iter().skip(1).any(|p| p.slot == slot);
     let at = ir.expr_spans.iter().rposition(|&at| at == moved);

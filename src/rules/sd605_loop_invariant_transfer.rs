@@ -1,4 +1,4 @@
-//! SD605 loop-invariant-transfer: the same copy in every round, or in every call of a module.
+//! SD605 loop-invariant-transfer: the same copy in every iteration, or in every call of a module.
 
 use crate::assumption::{Assumption, ByDefault};
 use crate::finding::{Code, Finding};
@@ -46,7 +46,7 @@ impl Check for Rule {
             ),
         };
         let f = transfer(CODE, event, &message, "the same copy every time");
-        // What a module has made where its inputs are is there already.
+        // A tensor that a module creates on the device of its inputs is already there.
         let by_default = event.symbolic && again == Again::Forward;
         let default = by_default.then_some(Assumption::DefaultDevice(ByDefault::Device));
         Some(with_stack(f, event).help(help).assume(default))

@@ -1,4 +1,4 @@
-//! SD606 sync-in-training-loop: a number that is read back in every round of a training.
+//! SD606 sync-in-training-loop: a number that every training step reads from the GPU.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -1,4 +1,4 @@
-//! SD607 timing-without-synchronize: a clock that is read while the GPU is at work.
+//! SD607 timing-without-synchronize: a clock that is read while the GPU is still working.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

@@ -10,7 +10,7 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 
 impl File<'_> {
-    /// `meter.update(loss, n)`: does the project's own meter add up what it is given?
+    /// `meter.update(loss, n)`: does a meter of the project add up its argument?
     pub(super) fn handed_over(
         &self,
         e: ExprId,
@@ -55,8 +55,8 @@ impl File<'_> {
         }
     }
 
-    /// The statement of a method that adds its parameter to what the object keeps; with its graph only where that is recorded,
-    /// if to a sum.
+    /// The statement of a method that adds its parameter to a sum or a list of the object. A sum has a graph only if gradients
+    /// are on.
     fn adds_up(&self, method: &Function, given: Loss, recorded: bool) -> Option<Span> {
         let ir = self.ir;
         let inside = |at: Span| method.span.contains(at);
@@ -83,7 +83,7 @@ impl File<'_> {
         })
     }
 
-    /// The project's class that a variable or attribute is made from, if every assignment says the same.
+    /// The class of the project that a variable or attribute is an object of, if every assignment agrees.
     fn class_of(&self, e: ExprId) -> Option<ClassKey> {
         let mut class = None;
         let name = |e: ExprId| match self.ir.expr(e) {
