@@ -27,11 +27,15 @@ impl Check for Rule {
         if let Some(said) = *said {
             f = f.related(said, "does not name the error");
         }
-        let help = match text(cx, event.place) {
-            Some("except Exception:" | "except:") => {
-                "write `except Exception as error:` and log `error`, or catch only the exceptions that you expect"
+        let expected = "catch only the exceptions that you expect";
+        let head = text(cx, event.place).and_then(|head| head.strip_prefix("except")?.strip_suffix(':'));
+        let help = match head.map(|head| head.rsplit_once(" as ").ok_or(head.trim())) {
+            Some(Ok((_, name))) => format!("log `{name}`, or {expected}"),
+            Some(Err(types)) => {
+                let types = if types.is_empty() { "Exception" } else { types };
+                format!("write `except {types} as error:` and log `error`, or {expected}")
             }
-            _ => "catch only the exceptions that you expect, and raise or log the others",
+            None => format!("{expected}, and raise or log the others"),
         };
         Some(with_stack(f, event).help(help))
     }
