@@ -18,3 +18,4 @@ pub mod rewriting;
 pub mod test_code;
 pub mod transfers;
 pub mod unchecked_use;
+pub mod written;
