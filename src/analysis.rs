@@ -93,12 +93,12 @@ fn analyzed(
         Reading { inputs, program, intake, analysis, places: Places::of(inputs), graphs: Vec::new() };
     let findings = of_causes(found, &mut reading, &mut relevance, &mut passes);
     let findings = of_callers(findings, &mut reading, &mut passes);
-    let findings = passes.on("tell one finding on a line", findings, |findings| {
+    let findings = passes.on("one finding per line", findings, |findings| {
         let is_on =
             |file: FileId, code| inputs.get(file.0 as usize).is_none_or(|i| i.settings.is_on(code, &i.path));
         crate::rules::one_on_a_line(findings, &reading.analysis.sources, &is_on)
     });
-    let large = passes.made("find large projects", || project::too_large(&findings, &mut reading));
+    let large = passes.made("large projects", || project::too_large(&findings, &mut reading));
     let Reading { program, mut analysis, .. } = reading;
     analysis.large_projects = large.unwrap_or_default();
     analysis.findings.extend(findings);
@@ -124,27 +124,27 @@ fn of_causes(
     relevance: &mut Relevance,
     passes: &mut Passes,
 ) -> Vec<Finding> {
-    let found = passes.on("ask what callers give", found, |mut found| {
+    let found = passes.on("arguments of callers", found, |mut found| {
         given::decided_elsewhere(&mut found, reading, relevance);
         found
     });
-    let copies = passes.made("look for copied code", || Copies::of(&found, reading, relevance));
+    let copies = passes.made("copied code", || Copies::of(&found, reading, relevance));
     let copies = copies.unwrap_or_default();
-    let others = passes.made("judge imported files", || of_others(&found, &copies, reading, relevance));
+    let others = passes.made("imported files", || of_others(&found, &copies, reading, relevance));
     let both = (found, others.unwrap_or_default());
-    let (found, others) = passes.on("ask for groups of processes", both, |(mut found, mut others)| {
+    let (found, others) = passes.on("process groups", both, |(mut found, mut others)| {
         groups::of_nccl(&mut found, &mut others, reading);
         (found, others)
     });
-    let copied = passes.made("compare copied code", || copies.told(&found, &others, reading));
+    let copied = passes.made("findings in copied code", || copies.told(&found, &others, reading));
     let copied = copied.unwrap_or_default();
     let all = found.values().flatten().cloned().collect();
-    let findings = passes.on("tell each cause once", all, |_: Vec<Finding>| {
+    let findings = passes.on("one finding per cause", all, |_: Vec<Finding>| {
         let mut findings = crate::rules::told_once(found, &others);
         findings.retain_mut(|f| !copied.contains(&(f.code, f.primary.place)) || f.leave());
         findings
     });
-    passes.on("name sources of generated code", findings, |mut findings| {
+    passes.on("sources of generated code", findings, |mut findings| {
         copies.name_sources(&mut findings, reading);
         findings
     })
@@ -184,42 +184,42 @@ struct Refuter {
 /// Besides these, `given` and `groups` refute assumptions earlier, before it is known which file tells a cause.
 const REFUTERS: [Refuter; 10] = [
     Refuter {
-        name: "ask what is reached without CUDA",
+        name: "reached without CUDA",
         refutes: |a| matches!(a, Assumption::CudaMissing(_)),
         ask: project::reached_without_cuda,
     },
     Refuter {
-        name: "ask what only groups reach",
+        name: "reached in process groups only",
         refutes: |a| matches!(a, Assumption::CudaMissing(_) | Assumption::RunsOnMps),
         ask: project::only_in_groups,
     },
     Refuter {
-        name: "ask what runs on MPS",
+        name: "reached on MPS",
         refutes: |a| matches!(a, Assumption::RunsOnMps),
         ask: callers::off_mps,
     },
     Refuter {
-        name: "ask who wrote loaded files",
+        name: "saved files",
         refutes: |a| matches!(a, Assumption::SavedFromGpu),
         ask: saved::saved_elsewhere,
     },
     Refuter {
-        name: "ask for default devices",
+        name: "default devices",
         refutes: |a| matches!(a, Assumption::DefaultDevice(_)),
         ask: project::made_by_default,
     },
     Refuter {
-        name: "ask which modules move",
+        name: "modules that move",
         refutes: |a| matches!(a, Assumption::ModuleMoved(_)),
         ask: project::on_moved_modules,
     },
     Refuter {
-        name: "ask who else moves modules",
+        name: "other code that moves modules",
         refutes: |a| matches!(a, Assumption::DefaultDevice(_)),
         ask: makers::moved_by_others,
     },
     Refuter {
-        name: "ask what callers have seen to",
+        name: "facts at callers",
         refutes: |a| matches!(a, Assumption::GradientsOn | Assumption::NoGpuChosen),
         ask: project::seen_to_by_callers,
     },
@@ -229,17 +229,15 @@ const REFUTERS: [Refuter; 10] = [
         ask: project::copied_once,
     },
     Refuter {
-        name: "ask what is copied instead",
+        name: "copies of arguments",
         refutes: |a| matches!(a, Assumption::LeftToDefault),
         ask: callers::copied_instead,
     },
 ];
 
 /// What makes findings less sure, and one of several, by what the project's other files say; in this order, with their names.
-const DOUBTS: [(&str, Asks); 2] = [
-    ("doubt what nothing reaches", unreached::doubt_unreached),
-    ("tell once what is for CUDA alone", cuda_alone::told_once),
-];
+const DOUBTS: [(&str, Asks); 2] =
+    [("unreached code", unreached::doubt_unreached), ("CUDA-only projects", cuda_alone::told_once)];
 
 /// What is left of the findings once all of the project has been asked.
 fn of_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>, passes: &mut Passes) -> Vec<Finding> {

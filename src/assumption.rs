@@ -49,9 +49,9 @@ impl Assumption {
     /// Why a finding with it is not certain, as a clause without a full stop; nothing where that is said in other words.
     pub const fn doubt(&self) -> Option<&'static str> {
         match self {
-            Self::DefaultDevice(_) => Some("no program has set another default device"),
-            Self::ModuleMoved(_) => Some("somebody moves the module"),
-            Self::GroupIsNccl => Some("the group of processes is one of NCCL"),
+            Self::DefaultDevice(_) => Some("no program sets another default device"),
+            Self::ModuleMoved(_) => Some("a program moves the module to another device"),
+            Self::GroupIsNccl => Some("the process group uses NCCL"),
             _ => None,
         }
     }

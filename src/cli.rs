@@ -11,12 +11,12 @@ use crate::finding::{Confidence, Severity};
 use crate::report::Format;
 use crate::suggest::closest;
 
-/// Finds PyTorch device-placement bugs before the code meets a GPU.
+/// Finds PyTorch device-placement bugs before the code runs on a GPU.
 #[derive(Debug, Parser)]
 #[command(name = "samedevice", version, about, max_term_width = 100, propagate_version = true)]
 #[command(after_help = EXIT_CODES)]
 pub struct Cli {
-    /// When to use color; `auto` respects NO_COLOR and CLICOLOR_FORCE
+    /// When to use color; `auto` honors NO_COLOR and CLICOLOR_FORCE
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "Output")]
     pub color: Color,
     /// What to do.
@@ -25,15 +25,15 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes:
-  0  no findings, or none at or above `--fail-on-severity` (`warning`)
-  1  at least one such finding
-  2  samedevice could not run: a wrong flag, a wrong configuration, a path that does not exist; with
-     `--strict`, also code that was not checked";
+  0  no findings, or only findings below `--fail-on-severity`
+  1  at least one finding is a warning or an error (`--fail-on-severity`)
+  2  samedevice could not run: invalid flags or configuration, or a missing path;
+     with `--strict` also if something was not checked";
 
 const VERIFY_EXIT_CODES: &str = "Exit codes:
   0  PyTorch can use an accelerator here
-  1  PyTorch cannot use an accelerator, or not correctly; the report says why
-  2  samedevice could not find out, or could not run";
+  1  PyTorch cannot use an accelerator here, or not correctly; the report says why
+  2  unknown: a check failed or timed out, or samedevice could not run";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -43,16 +43,16 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Explain a rule, or list all of them
     Rule(RuleArgs),
-    /// List the keys of the configuration, or explain one
+    /// List the configuration keys, or explain one
     Config(KeyArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     GenerateShellCompletion(CompletionArgs),
-    /// Print the manual page, or write the pages of all commands to a folder
+    /// Print the manual page, or write the pages of all commands into a folder
     GenerateMan(ManArgs),
-    /// Check whether PyTorch can use a GPU on this machine, and explain why not
+    /// Show whether PyTorch can use the GPUs of this machine, and if not, why
     #[command(after_help = VERIFY_EXIT_CODES)]
     Verify(VerifyArgs),
-    /// The driver is asked in a process of its own: this one
+    /// The child process that queries the driver
     #[command(name = crate::verify::COMMAND, hide = true)]
     Probe(ProbeArgs),
 }
@@ -87,16 +87,16 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub baseline: BaselineArgs,
 
-    /// The number of threads [default: one for each core]
+    /// Number of threads [default: one for each core]
     #[arg(short, long, value_name = "N", help_heading = "Miscellaneous")]
     pub jobs: Option<usize>,
-    /// Accepted for scripts; samedevice has no cache yet
+    /// Accepted for compatibility with other linters: samedevice has no cache
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub no_cache: bool,
-    /// Exit with 1 only for findings at least this severe [default: warning]
+    /// Exit with 1 only for findings of at least this severity [default: warning]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Miscellaneous")]
     pub fail_on_severity: Option<Severity>,
-    /// Exit with 2 if some code was not checked because it is too large or too complex
+    /// Exit with 2 if something was not checked, for example a file that is too large
     #[arg(long, help_heading = "Miscellaneous")]
     pub strict: bool,
     /// Exit with 0 even if there are findings
@@ -111,7 +111,7 @@ pub struct RuleSelection {
     /// Run only these rules: codes (SD101), prefixes (SD2), names (unguarded-cuda) or ALL
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub select: Option<Vec<String>>,
-    /// Also run these rules
+    /// Run these rules in addition to the selected ones
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub extend_select: Vec<String>,
     /// Do not run these rules
@@ -120,7 +120,7 @@ pub struct RuleSelection {
     /// Report only findings of at least this confidence [default: likely]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub min_confidence: Option<Confidence>,
-    /// Also report findings that a comment suppresses
+    /// Also report findings that comments suppress
     #[arg(long)]
     pub no_ignores: bool,
 }
@@ -129,22 +129,22 @@ pub struct RuleSelection {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fixes")]
 pub struct FixArgs {
-    /// Apply the safe fixes: those that never change what working code does
+    /// Apply safe fixes: those that do not change what the program does where it works
     #[arg(long, overrides_with = "no_fix")]
     pub fix: bool,
     /// Fix nothing, whatever the configuration says.
     #[arg(long, overrides_with = "fix", hide = true)]
     pub no_fix: bool,
-    /// Also count and apply the fixes that can change what the program does
+    /// Also count and apply fixes that may change what the program does
     #[arg(long, overrides_with = "no_unsafe_fixes")]
     pub unsafe_fixes: bool,
     /// Apply safe fixes only, whatever the configuration says.
     #[arg(long, overrides_with = "unsafe_fixes", hide = true)]
     pub no_unsafe_fixes: bool,
-    /// Show the changes that the fixes would make, and write nothing; exit with 1 if there are any
+    /// Show the fixes as a diff and write nothing; exit with 1 if there are any
     #[arg(long, conflicts_with_all = ["no_fix", "statistics", "output_file"])]
     pub diff: bool,
-    /// Apply fixes and do not report the findings that remain; exit with 0
+    /// Apply fixes and do not report the remaining findings; exit with 0
     #[arg(long, conflicts_with = "no_fix")]
     pub fix_only: bool,
 }
@@ -156,22 +156,22 @@ pub struct FileSelection {
     /// Skip files that match these globs, instead of those that the configuration excludes
     #[arg(long, value_delimiter = ',', value_name = "GLOBS")]
     pub exclude: Option<Vec<String>>,
-    /// Also skip files that match these globs
+    /// Skip files that match these globs in addition to the excluded ones
     #[arg(long, value_delimiter = ',', value_name = "GLOBS")]
     pub extend_exclude: Vec<String>,
-    /// Skip excluded files even if they are named on the command line
+    /// Skip excluded files even if you name them on the command line
     #[arg(long)]
     pub force_exclude: bool,
-    /// The path of the file that standard input contains
+    /// The path of the file that comes from standard input
     #[arg(long, value_name = "NAME")]
     pub stdin_filename: Option<PathBuf>,
-    /// Lint the files that this file lists, one path per line; `-` for standard input
+    /// Lint the files listed in this file, one path per line; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stdin_filename"])]
     pub files_from: Option<PathBuf>,
-    /// The paths in that list end with NUL, as `git diff -z` and `find -print0` write them
+    /// The paths in that list end with NUL, as from `git diff -z` or `find -print0`
     #[arg(short = '0', long)]
     pub null: bool,
-    /// List the files that would be linted, and stop
+    /// List the files that would be linted, then exit
     #[arg(long)]
     pub show_files: bool,
 }
@@ -180,7 +180,7 @@ pub struct FileSelection {
 fn reason(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.contains('#') || text.chars().any(char::is_control) {
-        return Err("a reason is one line without `#`".to_owned());
+        return Err("a reason must be one line without `#`".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -189,13 +189,13 @@ fn reason(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Baseline")]
 pub struct BaselineArgs {
-    /// Report only findings that this baseline file does not contain
+    /// Report only findings that are not in this baseline file
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Report all findings, even if the configuration names a baseline
     #[arg(long, conflicts_with_all = ["baseline", "update_baseline"])]
     pub no_baseline: bool,
-    /// Create the baseline, or remove entries that are no longer found; `grow` also adds new findings
+    /// Create the baseline, or remove findings that are gone; `grow` also adds new ones
     #[arg(
         long,
         value_enum,
@@ -206,7 +206,7 @@ pub struct BaselineArgs {
         conflicts_with_all = ["only_confirmed", "no_ignores", "diff", "fix_only"]
     )]
     pub update_baseline: Option<Update>,
-    /// Write a suppression comment for each finding, with this reason
+    /// Add a suppression comment to each finding, with this reason
     #[arg(
         long,
         value_name = "REASON",
@@ -223,13 +223,13 @@ pub struct BaselineArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Use this samedevice.toml or pyproject.toml for all files, or set one key: `--config 'strict = true'`
+    /// Use this configuration file for all files, or set one key: `--config 'strict = true'`
     #[arg(long, value_name = "FILE|KEY=VALUE", env = "SAMEDEVICE_CONFIG", hide_env_values = true)]
     pub config: Vec<String>,
     /// Ignore all configuration files
     #[arg(long)]
     pub isolated: bool,
-    /// Show the settings for the first path, and stop
+    /// Show the settings for the first path, then exit
     #[arg(long, conflicts_with = "show_files")]
     pub show_settings: bool,
 }
@@ -238,7 +238,7 @@ pub struct ConfigArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machine")]
 pub struct MachineArgs {
-    /// Decide for each finding whether it occurs on this machine; `--verify=run` also runs a short test on its GPUs
+    /// Check each finding against this machine: confirmed, refuted or open; `--verify=run` also uses its GPUs briefly
     #[arg(
         long,
         value_enum,
@@ -250,22 +250,22 @@ pub struct MachineArgs {
         group = "judged"
     )]
     pub verify: Option<Depth>,
-    /// Decide it for the machine in this report of `samedevice verify --output-format json`; `-` for standard input
+    /// Check each finding against the machine in this file, written by `samedevice verify --output-format json`; `-` for standard input
     #[arg(long, value_name = "FILE", group = "judged")]
     pub machine: Option<PathBuf>,
-    /// With `--verify=run`, allocate the sizes that findings name, up to the free memory, and free them again
+    /// With `--verify=run`, also try to allocate the memory that findings are about, then free it
     #[arg(long, requires = "verify")]
     pub memory: bool,
-    /// Show only findings that occur on that machine
+    /// Report only findings that the machine confirms
     #[arg(long, requires = "judged")]
     pub only_confirmed: bool,
-    /// Which findings make the exit code 1
-    #[arg(long, value_enum, default_value_t, value_name = "WHICH", requires = "judged")]
-    pub fail_on: FailOn,
-    /// The Python whose PyTorch is meant: a path, a name on `PATH`, or a version
+    /// Exit with 1 only for findings with this verdict
+    #[arg(long, alias = "fail-on", value_enum, default_value_t, value_name = "VERDICT", requires = "judged")]
+    pub fail_on_verdict: FailOn,
+    /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
     #[arg(long, value_name = "PYTHON", conflicts_with = "machine", requires = "verify")]
     pub python: Option<PathBuf>,
-    /// The time limit for the driver, in seconds
+    /// Time limit for the driver, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
 }
@@ -279,43 +279,43 @@ pub enum Depth {
     Run,
 }
 
-/// Which findings make the exit code 1.
+/// Exit with 1 only for findings with this verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum FailOn {
-    /// All findings that are shown.
+    /// All findings.
     #[default]
     Any,
-    /// Findings that are not refuted.
+    /// Findings that are confirmed or open.
     Possible,
-    /// Findings that occur on the machine.
+    /// Findings that are confirmed.
     Confirmed,
 }
 
 /// `samedevice verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Run a short test on each GPU: a context, 4 MiB, copies and a kernel
+    /// Also use each GPU briefly: create a context, allocate 4 MiB, copy, run a kernel
     #[arg(long)]
     pub run: bool,
-    /// Also allocate these sizes ("20GiB") on each GPU, and free them again
+    /// Also try to allocate these sizes on each GPU, for example `20GiB`
     #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
     pub memory: Vec<bytesize::ByteSize>,
-    /// The Python whose PyTorch is meant: a path, a name on `PATH`, or a version
+    /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
-    /// Import PyTorch with that Python, and compare its answers with its files
+    /// Also import PyTorch with that interpreter, and compare the result with what its files say
     #[arg(long)]
     pub import: bool,
     /// Include the UUIDs of the GPUs, which identify this machine
     #[arg(long)]
     pub uuids: bool,
-    /// The time limit for the driver, in seconds
+    /// Time limit for the driver, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
-    /// Show this saved report instead of this machine; `-` for standard input
+    /// Show this saved report instead; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "import", "uuids"])]
     pub machine: Option<PathBuf>,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: ReportFormat,
     /// Write to this file instead of standard output
@@ -329,9 +329,9 @@ pub enum ReportFormat {
     /// For people
     #[default]
     Text,
-    /// For an issue: versions, driver, GPUs and causes, with `~` for the home folder
+    /// For a bug report, without the name of your home folder
     Markdown,
-    /// For programs, and for `--machine`
+    /// For programs; `--machine` reads it
     Json,
 }
 
@@ -350,7 +350,7 @@ pub struct ProbeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// The format of the findings
+    /// Output format
     #[arg(
         long,
         value_enum,
@@ -363,16 +363,16 @@ pub struct OutputArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", env = "SAMEDEVICE_OUTPUT_FILE", hide_env_values = true)]
     pub output_file: Option<PathBuf>,
-    /// Write the findings in this format to this file; can be repeated
+    /// Write the findings in this format to this file; you can repeat it
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
     pub output: Vec<Output>,
-    /// Show the number of findings of each rule instead of the findings
+    /// Show how many findings each rule has, instead of the findings
     #[arg(long)]
     pub statistics: bool,
-    /// Print only findings: no summary and no warnings
+    /// Print only the findings: no summary, no warnings
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Print the files and settings that are used to standard error
+    /// Also print the files and settings in use, to standard error
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -398,7 +398,7 @@ fn output(text: &str) -> Result<Output, String> {
         }
     })?;
     match file {
-        Some("") => Err("the name of the file is missing".to_owned()),
+        Some("") => Err("the file name after `=` is missing".to_owned()),
         file => Ok(Output { format, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
     }
 }
@@ -440,11 +440,13 @@ fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
         if !flag("config") {
             args.config.config.clear();
         } else if let Some(file) = args.config.config.iter().find(|text| is_file(text)) {
-            return conflict(format!("`--isolated` cannot be used with `--config {file}`: it takes no file"));
+            return conflict(format!(
+                "`--isolated` cannot be used with `--config {file}`: it reads no configuration files"
+            ));
         }
     }
     if args.files.null && args.files.files_from.is_none() {
-        return conflict("`--null` is about the list of `--files-from`, and there is none".to_owned());
+        return conflict("`--null` needs `--files-from`".to_owned());
     }
     for id in ["output_format", "output_file"] {
         if !args.output.output.is_empty() && flag(id) {
@@ -459,9 +461,9 @@ fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
     for (at, output) in args.output.output.iter().enumerate() {
         if args.output.output.iter().skip(at + 1).any(|other| place(other) == place(output)) {
             return conflict(match &output.file {
-                Some(file) => format!("two outputs cannot go to one file, `{}`", file.display()),
-                None => "two outputs cannot go to standard output: write one of them to a file, \
-                         with `--output FORMAT=FILE`"
+                Some(file) => format!("two `--output` flags write to the same file, `{}`", file.display()),
+                None => "two `--output` flags write to standard output: give one of them a file, \
+                         `--output FORMAT=FILE`"
                     .to_owned(),
             });
         }
@@ -477,10 +479,10 @@ pub fn is_setting(text: &str) -> bool {
 /// `samedevice config`.
 #[derive(Debug, Args)]
 pub struct KeyArgs {
-    /// A key of the configuration; without it, all keys
+    /// A configuration key; without it, all keys are listed
     #[arg(value_name = "KEY")]
     pub key: Option<String>,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
 }
@@ -496,7 +498,7 @@ pub struct CompletionArgs {
 /// `samedevice generate-man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The folder for the pages of all commands; without it, one page goes to standard output
+    /// Write the pages of all commands into this folder
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }
@@ -504,10 +506,10 @@ pub struct ManArgs {
 /// `samedevice rule`.
 #[derive(Debug, Args)]
 pub struct RuleArgs {
-    /// A code (SD101) or a name (unguarded-cuda); without it, all rules
+    /// Code (SD101) or name (unguarded-cuda); without it, all rules are listed
     #[arg(value_name = "RULE")]
     pub rule: Option<String>,
-    /// The output format
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
 }

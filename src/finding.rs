@@ -38,7 +38,7 @@ pub enum Severity {
     Info,
     /// Slow, wasteful or fragile.
     Warning,
-    /// The code raises or computes a wrong result, on the machine that the finding names.
+    /// Raises an exception or computes something wrong on the machine that the finding names.
     Error,
 }
 
@@ -53,14 +53,14 @@ impl Severity {
     }
 }
 
-/// How certain a finding is, and how much it matters.
+/// How sure it is that a program reaches the line as the finding says, and how much it matters there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, clap::ValueEnum)]
 pub enum Confidence {
-    /// Tests, demos, copies of other projects, code that nothing calls, and costs that do not matter.
+    /// Code that nothing calls, tests, vendored code, demos, and transfers that cost little: they run once or are tiny.
     Low,
-    /// It depends on something that a caller or a user decides.
+    /// The finding depends on something that a caller or a user decides; its text says what.
     Likely,
-    /// A program in the project reaches the line, and only the machine decides.
+    /// A program in sight reaches the line, and only the machine decides.
     #[default]
     Certain,
 }

@@ -137,11 +137,11 @@ impl World {
             Self::With(b) => format!("on a machine with {}", b.name().to_uppercase()),
             Self::FewerGpus(2) => "on a machine with fewer than two GPUs".to_owned(),
             Self::FewerGpus(n) => format!("on a machine with fewer than {n} GPUs"),
-            Self::Gpus(2) => "on a machine with two GPUs or more".to_owned(),
-            Self::Gpus(n) => format!("on a machine with {n} GPUs or more"),
-            Self::FreeBelow(bytes) => format!("with less than {} free on the device", gibibytes(bytes)),
+            Self::Gpus(2) => "on a machine with two or more GPUs".to_owned(),
+            Self::Gpus(n) => format!("on a machine with {n} or more GPUs"),
+            Self::FreeBelow(bytes) => format!("with less than {} of free GPU memory", gibibytes(bytes)),
             Self::CapabilityBelow(major, minor) => {
-                format!("on a GPU of compute capability below {major}.{minor}")
+                format!("on a GPU with a compute capability below {major}.{minor}")
             }
         }
     }

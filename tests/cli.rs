@@ -56,7 +56,7 @@ fn wrong_flags_are_failures_with_a_hint() {
         ("check --extend-exclude a/[", "malformed glob in `--extend-exclude`"),
         ("check --isolated --config x", "cannot be used with"),
         ("check --jobs many", "invalid value"),
-        ("rule SD2", "several rules; name one: SD201, SD202, "),
+        ("rule SD2", "several rules; choose one: SD201, SD202, "),
         ("rule 204", "did you mean `SD204`?"),
         ("rule SD24", "did you mean `SD204`?"),
         ("rule unguarded-cudaa", "did you mean `unguarded-cuda`?"),
@@ -215,8 +215,8 @@ fn encodings_are_those_of_python() {
     let run = project.run("check --output-format concise");
     assert_eq!(run.code, Some(1));
     for (file, reason) in [
-        ("none.py", "byte 0xe9 in row 2"),
-        ("unknown.py", "`klingon`, which is unknown"),
+        ("none.py", "byte 0xe9 in line 2"),
+        ("unknown.py", "`klingon`, which samedevice does not know"),
         ("both.py", "byte order mark"),
     ] {
         let line = run.stdout.lines().find(|line| line.starts_with(file)).unwrap_or("none");
@@ -323,7 +323,7 @@ fn a_file_of_the_run_is_not_overwritten() {
     for file in ["train.py", "./train.py", "helper.py", "samedevice.toml"] {
         let run = project.run(&format!("check --output-file {file} train.py"));
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
-        assert!(run.stderr.contains(&format!("`{file}` is a file of this run")), "{run:?}");
+        assert!(run.stderr.contains(&format!("`{file}` is an input of this run")), "{run:?}");
         assert_eq!(std::fs::read_to_string(project.root().join("train.py")).unwrap(), source);
     }
     assert_eq!(project.run("check -o old.txt train.py").code, Some(0));

@@ -33,8 +33,8 @@ fn files_come_from_a_list() {
         ("--files-from nope", "cannot read the list of files `nope`: no such file"),
         ("--files-from list a.py", "cannot be used with"),
         ("--files-from list --stdin-filename x.py", "cannot be used with"),
-        ("--null a.py", "`--null` is about the list of `--files-from`"),
-        ("--files-from list -o list", "`list` is a file of this run"),
+        ("--null a.py", "`--null` needs `--files-from`"),
+        ("--files-from list -o list", "`list` is an input of this run"),
     ] {
         let run = project.run(&format!("check {arguments}"));
         assert!(run.code == Some(2) && run.stderr.contains(part), "{arguments}: {run:?}");

@@ -250,3 +250,19 @@ fn names_for_names_may_go_in_a_circle() {
         assert!(run.stdout.contains("SD101"), "{circle}: {} {}", run.stdout, run.stderr);
     }
 }
+
+#[test]
+fn folders_of_an_unmarked_project_import_from_each_other() {
+    let project = Project::new(&[
+        ("lib/nets/helpers.py", "def run(x):\n    return x.cuda()\n"),
+        (
+            "scripts/train.py",
+            "import torch\nfrom lib.nets.helpers import run\n\nassert torch.cuda.is_available()\nrun(torch.ones(3))\n",
+        ),
+    ]);
+    // Alone, a file belongs to its own folder: who calls it is not in sight.
+    let alone = project.run("check --isolated --min-confidence low lib/nets/helpers.py").stdout;
+    assert!(alone.contains("SD101"), "{alone}");
+    let whole = project.run("check --isolated --min-confidence low .").stdout;
+    assert!(!whole.contains("SD101"), "the only caller checks for CUDA: {whole}");
+}

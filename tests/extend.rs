@@ -72,17 +72,13 @@ fn what_cannot_be_extended_is_an_error_at_its_place() {
         (
             vec![("samedevice.toml", "strict = true\nextend = 'nope.toml'\n")],
             "samedevice.toml:2:10",
-            "there is no file `nope.toml`",
+            "the file `nope.toml` does not exist",
         ),
-        (
-            vec![("samedevice.toml", "extend = 'samedevice.toml'\n")],
-            "samedevice.toml:1:10",
-            "leads in a circle",
-        ),
+        (vec![("samedevice.toml", "extend = 'samedevice.toml'\n")], "samedevice.toml:1:10", "forms a cycle"),
         (
             vec![("samedevice.toml", "extend = 'b.toml'\n"), ("b.toml", "\nextend = './samedevice.toml'\n")],
             "b.toml:2:10",
-            "circle: samedevice.toml → b.toml → samedevice.toml",
+            "cycle: samedevice.toml → b.toml → samedevice.toml",
         ),
         (
             vec![("samedevice.toml", "extend = 'pyproject.toml'\n"), ("pyproject.toml", "[tool.ruff]\n")],
@@ -149,5 +145,5 @@ fn a_file_that_is_extended_is_not_overwritten() {
         ("a.py", ""),
     ]);
     let run = project.run("check -o b.toml");
-    assert!(run.code == Some(2) && run.stderr.contains("`b.toml` is a file of this run"), "{run:?}");
+    assert!(run.code == Some(2) && run.stderr.contains("`b.toml` is an input of this run"), "{run:?}");
 }

@@ -209,7 +209,7 @@ fn notebooks_in_other_languages_are_left_alone() {
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("All clear: 1 file checked.\n", ""));
     let run = project.run("check --isolated --verbose --strict");
     assert_eq!(run.code, Some(0));
-    assert!(run.stderr.contains("left alone: `r.ipynb`: a notebook in the language `R`\n"), "{run:?}");
+    assert!(run.stderr.contains("skipped: `r.ipynb`: a notebook in the language `R`\n"), "{run:?}");
 }
 
 #[test]

@@ -57,14 +57,14 @@ fn each_output_is_what_a_run_for_it_alone_writes() {
 fn outputs_that_contradict_each_other_are_one_error() {
     let project = project();
     for (arguments, part) in [
-        ("--output full --output concise", "two outputs cannot go to standard output"),
-        ("--output sarif=x --output json=./x", "two outputs cannot go to one file, `x`"),
+        ("--output full --output concise", "two `--output` flags write to standard output"),
+        ("--output sarif=x --output json=./x", "two `--output` flags write to the same file, `x`"),
         ("--output sarif=x --output-format full", "`--output` cannot be used with `--output-format`"),
         ("--output sarif -o x", "`--output` cannot be used with `--output-file`"),
         ("--output girhub", "there is no format `girhub`; did you mean `github`?"),
         ("--output x", "the formats are full, concise, grouped, "),
-        ("--output sarif=", "the name of the file is missing"),
-        ("--output concise --output sarif=train.py", "`train.py` is a file of this run"),
+        ("--output sarif=", "the file name after `=` is missing"),
+        ("--output concise --output sarif=train.py", "`train.py` is an input of this run"),
     ] {
         let run = project.run(&format!("check {arguments}"));
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{arguments}: {run:?}");

@@ -118,7 +118,7 @@ fn whatever_lines_are_suppressed_exactly_the_others_are_told() {
 fn told_unused(project: &Project) -> Vec<String> {
     let run = project.run("check --no-cache --isolated --select ALL --output-format concise a.py");
     let nothing =
-        |line: &&str| line.contains("nothing is found here") || line.contains("`SD101`, `SD106`, `SD305`");
+        |line: &&str| line.contains("there is no finding here") || line.contains("`SD101`, `SD106`, `SD305`");
     run.stdout.lines().filter(nothing).map(str::to_owned).collect()
 }
 

@@ -17,7 +17,10 @@ fn what_was_not_checked_is_counted_and_named() {
         Project::new(&[("a.py", "x = 1\n"), ("n/x.py", ""), (".gitignore", "out"), ("out/x.py", "")]);
     ["n/b.ipynb", "n/c.py", "out/d.py"].iter().for_each(|path| large(&project, path));
     let run = project.run("check");
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), "Not checked: 2 files too large; see --verbose\n"));
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (Some(0), "Not checked: 2 files too large (--verbose lists them)\n")
+    );
     assert_eq!(run.stdout, "Nothing found: 2 files checked.\n");
     let run = project.run("check --verbose");
     assert!(run.stderr.contains("not checked: `n/b.ipynb`: it is larger than 32 MiB\n"), "{run:?}");
@@ -37,7 +40,8 @@ fn strict_fails_where_something_was_not_checked() {
     let run = project.run("check --strict --quiet --exit-zero");
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(
-        run.stderr.starts_with("Not checked: 1 file too large; see --verbose\nerror: `strict` asks for"),
+        run.stderr
+            .starts_with("Not checked: 1 file too large (--verbose lists them)\nerror: `strict` is set"),
         "{run:?}"
     );
     project.write("samedevice.toml", "strict = true\n");
@@ -52,7 +56,11 @@ fn functions_that_are_too_complex_are_counted() {
     let project = Project::new(&[("a.py", &program)]);
     let run = project.run("check --verbose");
     assert!(run.stderr.contains("Not checked: 1 function too complex\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("not checked: `a.py:4:5`: `long` is too complex\n"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("not checked: `a.py:4:5`: function `long` is too complex\n"),
+        "{}",
+        run.stderr
+    );
     assert_eq!((run.code, project.run("check --strict").code), (Some(0), Some(2)));
 }
 
@@ -78,7 +86,7 @@ fn projects_that_are_too_large_as_a_whole_are_named() {
     let run = project.run("check --output-format concise a.py");
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (Some(1), "Not checked: 1 project too large as a whole; see --verbose\n")
+        (Some(1), "Not checked: 1 project too large for calls between files (--verbose lists them)\n")
     );
     assert_eq!(project.run("check pkg").stderr, "", "nothing was asked of the whole");
 }
@@ -87,11 +95,11 @@ fn projects_that_are_too_large_as_a_whole_are_named() {
 fn that_everything_is_excluded_is_told() {
     let project = Project::new(&[("build/lib/a.py", "x = 1\n"), ("b.txt", "")]);
     let run = project.run("check");
-    let told = "Not checked: anything, as all Python files are excluded; see --verbose\n";
+    let told = "Not checked: any file, because all Python files are excluded (--verbose lists them)\n";
     assert_eq!((run.code, run.stderr.as_str(), run.stdout.as_str()), (Some(0), told, ""));
     let run = project.run("check --verbose --strict");
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("`build/lib/a.py`: it is excluded"), "{run:?}");
+    assert!(run.stderr.contains("`build/lib/a.py`: excluded"), "{run:?}");
     project.write(".gitignore", "c.py\n");
     project.write("c.py", "");
     assert!(project.run("check --exclude build").stderr.contains("all Python files are excluded"));

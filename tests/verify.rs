@@ -208,7 +208,7 @@ fn row_7_the_gpu_was_lost_in_a_running_container() {
         "gpu-lost-in-container",
         "no",
         &[
-            "/dev/nvidiactl is there and may not be opened",
+            "/dev/nvidiactl exists but cannot be opened",
             "Failed to initialize NVML: Unknown Error",
             "docker restart",
             "CDI",
@@ -224,8 +224,8 @@ fn row_8_the_variable_hides_all() {
     for (value, reason) in [
         ("", "empty"),
         ("-1", "negative"),
-        ("none", "no number"),
-        ("NoDevFiles", "no number"),
+        ("none", "is not a number"),
+        ("NoDevFiles", "is not a number"),
         ("7", "no device 7, only devices 0 to 1"),
         ("0,0", "twice"),
         ("GPU-77", "no device has the UUID"),
@@ -246,7 +246,7 @@ fn row_8_the_variable_hides_some() {
     for (value, count, reason) in [
         ("0,2,-1,1", 2, "negative"),
         ("0,9", 1, "no device 9"),
-        ("1,x", 1, "no number"),
+        ("1,x", 1, "is not a number"),
         ("GPU-a1,GPU-zz", 1, "no device has"),
     ] {
         let machine = Machine::usable().set("STUB_DEVICES", "4").set("CUDA_VISIBLE_DEVICES", value);
@@ -285,9 +285,7 @@ fn row_8_the_order_of_devices() {
     let rest = "40960, 20480, 8.0, Default, Disabled";
     let (a, b) = (gpu(1, rest).replacen('1', "0", 1), gpu(0, rest).replacen('0', "1", 1));
     let report = Machine::usable().set("STUB_DEVICES", "2").smi(&[&a, &b], &[]).verify("");
-    assert!(
-        problem(&report, "device-order").contains("cuda:0 is the Stub GPU 0 that nvidia-smi calls GPU 1")
-    );
+    assert!(problem(&report, "device-order").contains("cuda:0 is the Stub GPU 0 with number 1"));
 }
 
 #[test]
@@ -364,14 +362,14 @@ fn row_11_permissions() {
         &machine.verify(""),
         "no-permission",
         "no",
-        &["/dev/nvidiactl may not be opened (EACCES)", "usermod"],
+        &["/dev/nvidiactl cannot be opened (EACCES)", "usermod"],
     );
 }
 
 #[test]
 fn no_driver_is_installed() {
     let report = Machine::with_gpu().torch(&Torch::cu126()).verify("");
-    expect(&report, "driver-not-installed", "no", &["1 of NVIDIA's display controllers"]);
+    expect(&report, "driver-not-installed", "no", &["NVIDIA display controllers on the PCI bus: 1"]);
     let report = Machine::bare().torch(&Torch::cu126()).verify("");
     expect(&report, "no-gpu", "no", &["no NVIDIA GPU"]);
     assert_eq!(report["driver"]["outcome"], json!({"kind": "no-library"}));
@@ -383,7 +381,7 @@ fn no_driver_is_installed() {
 #[test]
 fn a_driver_without_a_device() {
     let report = Machine::usable().set("STUB_DEVICES", "0").verify("");
-    expect(&report, "no-device", "no", &["100 (NO_DEVICE)", "1 of NVIDIA's display controllers"]);
+    expect(&report, "no-device", "no", &["100 (NO_DEVICE)", "NVIDIA display controllers on the PCI bus: 1"]);
     assert_eq!((&report["visible"]["count"], &report["worlds"]["gpus"]), (&json!(0), &json!(0)));
 }
 
@@ -474,7 +472,7 @@ fn free_memory_and_who_holds_it() {
     let report = Machine::usable().set("STUB_FREE", "300").verify("--run");
     assert_eq!(problems(&report), ["low-memory"]);
     let report = Machine::usable().set("STUB_FAIL", "cuDevicePrimaryCtxRetain=2").verify("--run");
-    expect(&report, "low-memory", "yes", &["even for a context"]);
+    expect(&report, "low-memory", "yes", &["to create a context"]);
 }
 
 #[test]

@@ -76,11 +76,11 @@ fn on_a_machine_without_cuda() {
     expect(&judged, "4 SD101 confirmed", none);
     expect(&judged, "6 SD401 confirmed", none);
     expect(&judged, "9 SD501 refuted", none);
-    expect(&judged, "11 SD102 confirmed", "MPS is Apple's, and the system is linux");
+    expect(&judged, "11 SD102 confirmed", "MPS exists only on macOS, and this system is linux");
     expect(&judged, "14 SD201 refuted", none);
     expect(&judged, "17 SD401 refuted", "not reached here: ");
     // Nothing has to move where there is only the CPU.
-    expect(&judged, "19 SD203 refuted", "this machine has the CPU alone, so that nothing moves");
+    expect(&judged, "19 SD203 refuted", "this machine has only the CPU, so nothing moves");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn on_a_machine_with_one_gpu() {
     let looked = judged(&machine, "--verify");
     expect(&looked, "4 SD101 refuted", "this machine has CUDA: 1 CUDA device is visible (Stub GPU 0)");
     expect(&looked, "6 SD401 confirmed", "this machine has 1 device: `cuda:1` raises here");
-    expect(&looked, "9 SD501 open", "how much GPU 0 has free is not known; `--verify=run` asks it");
+    expect(&looked, "9 SD501 open", "the free memory of GPU 0 is not known; `--verify=run` measures it");
     expect(&looked, "14 SD201 confirmed", "this machine has CUDA");
     expect(&looked, "17 SD401 confirmed", "`cuda:2` raises here");
     expect(&looked, "19 SD203 confirmed", "this machine has CUDA");
@@ -98,7 +98,7 @@ fn on_a_machine_with_one_gpu() {
     let used = judged(&with_program(Machine::usable()).set("STUB_FREE", "39000"), "--verify=run");
     expect(&used, "9 SD501 refuted", "GPU 0 has 38.1 GiB free");
     let small = judged(&with_program(Machine::usable()).set("STUB_TOTAL", "8192"), "--verify");
-    expect(&small, "9 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 8.0 GiB in all");
+    expect(&small, "9 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 8.0 GiB in total");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn on_a_machine_with_several_gpus() {
 #[test]
 fn sizes_are_really_allocated_if_asked_for() {
     let machine = with_program(Machine::usable()).set("STUB_FREE", "39000").logged();
-    expect(&judged(&machine, "--verify=run --memory"), "9 SD501 refuted", "GPU 0 gave it");
+    expect(&judged(&machine, "--verify=run --memory"), "9 SD501 refuted", "GPU 0 allocated it");
     let log = machine.log();
     assert!(
         log.contains("allocated 40000000000\n")
@@ -146,7 +146,7 @@ fn what_is_not_known_is_open() {
         }
     }
     let machine = with_program(Machine::usable()).set("STUB_HANG", "cuInit");
-    expect(&judged(&machine, "--verify --time-limit 1"), "4 SD101 open", "the driver does not answer");
+    expect(&judged(&machine, "--verify --time-limit 1"), "4 SD101 open", "the driver does not respond");
     // Available, but nothing runs.
     let machine = with_program(Machine::usable()).set("STUB_CAPABILITY", "12.0");
     let judged = judged(&machine, "--verify");
@@ -294,9 +294,9 @@ fn a_report_that_is_none() {
         .file("project/short.json", "{\"schema\": 1}");
     for (file, part) in [
         ("nowhere.json", "cannot read `nowhere.json`"),
-        ("broken.json", "is no report of a machine: EOF"),
+        ("broken.json", "is not a machine report: EOF"),
         ("other.json", "it has no `schema`"),
-        ("future.json", "a report of schema 99, and this program reads 1"),
+        ("future.json", "a report of schema 99, and this samedevice reads schema 1"),
         ("short.json", "missing field"),
     ] {
         for command in ["check --machine", "verify --machine"] {

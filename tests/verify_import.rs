@@ -88,7 +88,7 @@ fn a_library_is_missing() {
         &report,
         "library-missing",
         "no",
-        &["libstdc++.so.99: cannot open", "install what brings libstdc++.so.99"],
+        &["libstdc++.so.99: cannot open", "install the package that contains libstdc++.so.99"],
     );
 }
 
@@ -406,7 +406,7 @@ fn packages_for_another_pytorch() {
     }
     let text = problem(&with("torchvision-0.20.1", "torch==2.5.1"), "companion-mismatch");
     assert!(
-        text.contains("operator torchvision::nms does not exist") && text.contains("asks for torch 2.5.1"),
+        text.contains("operator torchvision::nms does not exist") && text.contains("requires torch 2.5.1"),
         "{text}"
     );
 }

@@ -81,7 +81,7 @@ fn what_fails_before_it_gets_there_is_open() {
     // PyTorch has no code for this GPU: nothing is refuted or confirmed that is about its number, memory or capability.
     let machine = Machine::usable().set("STUB_CAPABILITY", "3.5").set("STUB_TOTAL", "8192");
     let machine = machine.file("project/train.py", PROGRAM);
-    let part = "its PyTorch has no code for cuda:0 (Stub GPU 0): it fails earlier";
+    let part = "its PyTorch has no code for cuda:0 (Stub GPU 0): the program fails before this line";
     for finding in [(4, "SD401"), (7, "SD501"), (10, "SD703"), (13, "SD201")] {
         expect(&machine, "--verify", finding, "open", part);
     }
@@ -108,7 +108,7 @@ fn what_shows_only_with_an_accelerator() {
             "--verify",
             finding,
             "refuted",
-            "has the CPU alone, so that nothing moves: there is no NVIDIA GPU",
+            "has only the CPU, so nothing moves: there is no NVIDIA GPU",
         );
     }
     expect(&cpu, "--verify", (15, "SD801"), "confirmed", "it does not depend on the machine");
@@ -146,7 +146,7 @@ fn where_pytorch_cannot_be_imported_nothing_is_reached() {
     let machine = Machine::usable().file("project/train.py", PROGRAM);
     let machine =
         machine.without("project/.venv/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
-    let part = "programs on this machine end at `import torch`: libcudnn.so.9 is missing";
+    let part = "on this machine, `import torch` fails: libcudnn.so.9 is missing";
     for finding in [(4, "SD401"), (7, "SD501"), (13, "SD201"), (19, "SD203")] {
         expect(&machine, "--verify", finding, "open", part);
     }

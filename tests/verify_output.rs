@@ -37,9 +37,9 @@ fn a_report_for_an_issue_has_what_people_ask_for() {
     for part in [
         "| System | Ubuntu 22.04.4 LTS on ",
         "| Kernel | 6.8.0-45-generic |",
-        "| Driver | 550.54.14, runs CUDA up to 13.2, ",
+        "| Driver | 550.54.14, supports CUDA up to 13.2, ",
         "| cuda:0 | Stub GPU 0, compute capability 12.0, ",
-        "| Python | 3.11.7, ~/train/.venv (by VIRTUAL_ENV), packages by pip |",
+        "| Python | 3.11.7, ~/train/.venv (found by VIRTUAL_ENV), packages by pip |",
         "| PyTorch | 2.15.0+cu126, built for CUDA 12.6 ",
         "| torchvision | 0.29.0 |",
         "| torchaudio | 2.11.1 |",
@@ -152,7 +152,7 @@ fn the_last_line_promises_no_more_than_is_true() {
     let none = Machine::with_driver().environment("project/.venv");
     assert_eq!(
         last(&none),
-        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found. Mend the first \
+        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found. Fix the first \
          error above first."
     );
     let text = none.run("verify").stdout;
@@ -160,7 +160,7 @@ fn the_last_line_promises_no_more_than_is_true() {
     let old = Machine::with_driver().torch(&Torch::pypi());
     assert_eq!(
         last(&old),
-        "PyTorch cannot use a GPU here: the driver is older than PyTorch's CUDA. Mend the first error above first."
+        "PyTorch cannot use a GPU here: the driver is too old for the CUDA version of PyTorch. Fix the first error above first."
     );
 }
 
@@ -225,7 +225,7 @@ fn reports_come_from_pipes_and_from_powershell() {
     let (_, stdout, stderr) = with_input(&machine, "check --isolated --machine - train.py", OLD.as_bytes());
     assert!(stdout.contains("the machine of `standard input` has CUDA"), "{stdout}{stderr}");
     let (code, _, stderr) = with_input(&machine, "check --isolated --machine - -", OLD.as_bytes());
-    assert!(code == Some(2) && stderr.contains("reads standard input, and so does"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("cannot both come from standard input"), "{stderr}");
 }
 
 #[test]
@@ -238,13 +238,10 @@ fn what_is_wrong_with_a_report_is_told_by_its_place() {
         run.stderr
     };
     let error = refused(&OLD.replace("\"index\": 0", "\"index\": -1"));
-    assert!(
-        error.contains("`x.json` is no report of a machine: `devices[0].index`: invalid value"),
-        "{error}"
-    );
+    assert!(error.contains("`x.json` is not a machine report: `devices[0].index`: invalid value"), "{error}");
     assert!(refused("").contains("it is empty"));
-    assert!(refused("✓ system    linux").contains("no report of a machine"));
-    assert!(refused("{\"schema\": 9}").contains("a report of schema 9, and this program reads 1"));
+    assert!(refused("✓ system    linux").contains("not a machine report"));
+    assert!(refused("{\"schema\": 9}").contains("a report of schema 9, and this samedevice reads schema 1"));
 }
 
 #[test]

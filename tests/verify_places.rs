@@ -62,7 +62,7 @@ fn a_slurm_job_without_a_gpu() {
         &machine.verify(""),
         "slurm-without-gpu",
         "no",
-        &[srun, "/dev/nvidiactl may not be opened (EPERM)"],
+        &[srun, "/dev/nvidiactl cannot be opened (EPERM)"],
     );
     let machine = job(Machine::usable()).set("CUDA_VISIBLE_DEVICES", "NoDevFiles");
     expect(&machine.verify(""), "slurm-without-gpu", "no", &["NoDevFiles", "No CUDA GPUs are available"]);
@@ -230,7 +230,7 @@ fn amd_gpus_are_asked_through_their_own_driver() {
     expect(&report, "rocm-unsupported-gpu", "no", &["none of its nodes"]);
     // The wrong build.
     let report = Machine::with_driver().torch(&Torch::rocm()).verify("");
-    expect(&report, "rocm-other-gpu", "no", &["7.0.51831", "the GPU is NVIDIA's", "whl/cu126"]);
+    expect(&report, "rocm-other-gpu", "no", &["7.0.51831", "the GPU is from NVIDIA", "whl/cu126"]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn builds_for_others_need_nothing_of_nvidias() {
     let report = Machine::bare().torch(&xpu).verify("");
     assert_eq!((problems(&report), &report["status"]), (vec![], &json!("unknown")), "{report:#}");
     let text = Machine::bare().torch(&xpu).run("verify").stdout;
-    assert!(text.ends_with("Could not tell: PyTorch is built for XPU, which is not probed.\n"), "{text}");
+    assert!(text.ends_with("Unknown: PyTorch is built for XPU, which is not probed.\n"), "{text}");
     let npu = Torch { packages: &[("torch-npu", "2.15.0")], ..Torch::cpu() };
     let report = Machine::bare().torch(&npu).verify("");
     assert_eq!((problems(&report), &report["status"]), (vec![], &json!("unknown")), "{report:#}");

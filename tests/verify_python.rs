@@ -167,7 +167,7 @@ fn python_is_a_name_or_a_path() {
     }
     for (name, says) in [
         ("train.py", "is a file that is no Python interpreter"),
-        ("data", "is a folder that is no Python environment"),
+        ("data", "is a folder but not a Python environment"),
         ("python3.12", "no `python3.12` is on `PATH`"),
         ("3.12", "no `python3.12` is on `PATH`"),
         ("missing/python", "it is not there"),

@@ -52,7 +52,7 @@ fn devices_are_used_and_given_back() {
     let largest = log.lines().filter_map(|line| line.strip_prefix("allocated ")?.parse::<u64>().ok()).max();
     assert!(largest.is_some_and(|bytes| bytes <= 64 << 20), "{largest:?}");
     let text = machine.run("verify --run").stdout;
-    assert!(text.contains("kernel works: 1048576 results are right"), "{text}");
+    assert!(text.contains("kernel works: 1048576 results are correct"), "{text}");
     let report = Machine::usable().verify("--run");
     assert_eq!(checks(&report, 0), passed(&["context", "allocation", "copy", "kernel"]), "one has no peer");
 }
@@ -61,9 +61,9 @@ fn devices_are_used_and_given_back() {
 fn devices_that_do_not_reach_each_other() {
     let machine = Machine::usable().set("STUB_DEVICES", "2").set("STUB_PEERS", "0");
     assert_eq!(machine.verify("")["peers"][1]["direct"], false);
-    assert!(machine.run("verify").stdout.contains("none reaches another's memory directly"));
+    assert!(machine.run("verify").stdout.contains("no GPU has direct access to another's memory"));
     let machine = machine.set("STUB_PEERS", "1");
-    assert!(machine.run("verify").stdout.contains("all reach each other's memory directly"));
+    assert!(machine.run("verify").stdout.contains("every GPU has direct access to the others' memory"));
     let report = machine.set("STUB_PEERS", "0").verify("--run");
     assert_eq!(checks(&report, 0).last(), Some(&("peer-copy".to_owned(), true)), "it goes through the host");
 }

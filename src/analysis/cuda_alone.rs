@@ -67,9 +67,9 @@ fn needs(f: &Finding) -> bool {
 /// What it assumes of whoever runs the project.
 fn assumed(f: &Finding) -> Option<&'static str> {
     match f.code {
-        _ if needs(f) => Some("somebody runs it without CUDA"),
-        LOAD => Some("the file holds tensors of a GPU, and somebody loads it without one"),
-        INDEX => Some("somebody runs it with fewer GPUs"),
+        _ if needs(f) => Some("this project is also run without CUDA"),
+        LOAD => Some("the file holds tensors of a GPU and is loaded on a machine without one"),
+        INDEX => Some("this project is also run with fewer GPUs"),
         _ => None,
     }
 }
@@ -88,9 +88,9 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
         let labels = if first.related.len() < SHOWN { &mut first.related } else { &mut first.unshown };
         labels.push(place);
     }
-    first.message = "this project needs CUDA, and none of its code chooses another device".to_owned();
+    first.message = "this project needs CUDA: none of its code chooses another device".to_owned();
     if count > 1 {
-        first.primary.text = format!("the first of {count} places in this file that need it");
+        first.primary.text = format!("the first of {count} places in this file that need CUDA");
     }
     if cause.file == file {
         let at = std::mem::replace(&mut first.primary.place, cause);
@@ -100,7 +100,7 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
         first.roots.clear();
     } else {
         first.roots = vec![cause];
-        first.related.insert(0, Label::new(cause, "CUDA is named first here"));
+        first.related.insert(0, Label::new(cause, "the first use of CUDA in the project"));
     }
     Some(first)
 }

@@ -15,7 +15,7 @@ use crate::finding::{Code, Finding, Label};
 use crate::flow::Exhausted;
 use crate::ir::Module;
 use crate::link::{Finder, Importer, PathId, Program, UNREAD};
-use crate::lower::{Comment, Kind, Lowered};
+use crate::lower::{Comment, Kind, Lowered, MAX_ERRORS, SyntaxError};
 use crate::shield::shielded;
 use crate::source::read::Unreadable;
 use crate::source::{Content, NoContent, Source, Sources, is_test};
@@ -154,10 +154,7 @@ impl Intake {
                 self.dotted.insert(file, dotted);
             }
             let Some(lowered) = loaded.lowered else { continue };
-            for error in lowered.errors {
-                let message = format!("syntax error: {}", error.message);
-                analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
-            }
+            analysis.findings.extend(syntax_findings(&lowered.errors, analysis.sources.get(file), file));
             for left in lowered.left_out {
                 analysis.findings.push(plain_finding(Code(3), left.message, Place { file, span: left.span }));
             }
@@ -231,6 +228,26 @@ fn dotted(path: &Path, root: &Path) -> Sym {
     let parts = path.strip_prefix(root).unwrap_or(path).with_extension("");
     let parts: Vec<_> = parts.iter().map(|part| part.to_string_lossy()).collect();
     Sym::new(&parts.join("."))
+}
+
+/// The first syntax error of a file, or of each cell of a notebook. Those after it are often its consequences, so they are only counted.
+fn syntax_findings(errors: &[SyntaxError], source: &Source, file: FileId) -> Vec<Finding> {
+    let cell = |error: &SyntaxError| source.cell(error.span.start);
+    let of_cell = errors.chunk_by(|a, b| cell(a) == cell(b));
+    of_cell
+        .filter_map(|errors| {
+            let first = errors.first()?;
+            let message = format!("syntax error: {}", first.message);
+            let mut finding = plain_finding(Code(1), message, Place { file, span: first.span });
+            if errors.len() > 1 {
+                let part = if cell(first).is_some() { "cell" } else { "file" };
+                let count = errors.len();
+                let at_least = if count >= MAX_ERRORS { "at least " } else { "" };
+                finding.primary.text = format!("the first of {at_least}{count} syntax errors in this {part}");
+            }
+            Some(finding)
+        })
+        .collect()
 }
 
 pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Finding {
@@ -316,5 +333,5 @@ pub(super) fn file_id(i: usize) -> FileId {
 
 /// The message of the finding that a bug of ours becomes.
 pub(super) fn internal_error(panic: &str) -> String {
-    format!("internal error, please report it with this file: {panic}")
+    format!("internal error; please report this together with the file: {panic}")
 }

@@ -38,14 +38,14 @@ fn a_pass_that_panics_leaves_the_findings_as_they_were() {
     assert_eq!(codes(&whole), ["SD101"]);
     assert!(whole.failed_passes.is_empty());
     let of_causes = [
-        "ask what callers give",
-        "look for copied code",
-        "judge imported files",
-        "ask for groups of processes",
-        "compare copied code",
-        "tell each cause once",
-        "name sources of generated code",
-        "find large projects",
+        "arguments of callers",
+        "copied code",
+        "imported files",
+        "process groups",
+        "findings in copied code",
+        "one finding per cause",
+        "sources of generated code",
+        "large projects",
     ];
     for name in of_causes.into_iter().chain(REFUTERS.map(|r| r.name)).chain(DOUBTS.map(|(name, _)| name)) {
         let analysis = with_broken(Some(name));

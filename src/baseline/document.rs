@@ -24,7 +24,7 @@ pub enum BaselineError {
     #[error("cannot read the baseline `{}`: {}", .0.display(), io_reason(.1))]
     Unreadable(PathBuf, io::Error),
     /// It is no JSON, or JSON of another kind.
-    #[error("`{}` is not a baseline: {reason}; to start again, delete it and run `samedevice check --update-baseline`", .path.display())]
+    #[error("`{}` is not a valid baseline: {reason}; delete it and run `samedevice check --update-baseline` to create a new one", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -81,14 +81,17 @@ pub fn read(path: &Path) -> Result<Option<Baseline>, BaselineError> {
 fn parse(text: &str) -> Result<Baseline, String> {
     let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if document.version != VERSION {
-        return Err(format!("its version is {}, and this program knows version {VERSION}", document.version));
+        return Err(format!(
+            "its version is {}, and this samedevice reads version {VERSION}",
+            document.version
+        ));
     }
     let mut entries: BTreeMap<Identity, Entry> = BTreeMap::new();
     for (path, lines) in document.findings {
         for line in lines {
             let unknown =
-                |what: &str, text: &str| format!("`{text}` is no {what}, in the findings of `{path}`");
-            let rule = code(&line.code).ok_or_else(|| unknown("code of a rule", &line.code))?;
+                |what: &str, text: &str| format!("`{text}` is not a {what}, in the findings of `{path}`");
+            let rule = code(&line.code).ok_or_else(|| unknown("rule code", &line.code))?;
             let fingerprint: Fingerprint =
                 line.fingerprint.parse().map_err(|()| unknown("fingerprint", &line.fingerprint))?;
             let entry = Entry { count: line.count, marked: line.marked, reached_from: line.reached_from };

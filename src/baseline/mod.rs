@@ -18,9 +18,9 @@ pub use identity::{Identity, identities};
 /// How `--update-baseline` treats findings that are not in the baseline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Update {
-    /// Remove entries that are no longer found
+    /// Remove findings that are gone
     Shrink,
-    /// Remove entries that are no longer found, and add new findings
+    /// Remove findings that are gone, and add new ones
     Grow,
 }
 

@@ -58,7 +58,7 @@ pub(super) fn apply(refined: &mut Refined, files: &[Input], options: &Options<'_
     paths.dedup();
     if paths.is_empty() && options.update.is_some() {
         return Err(Failure::Other(
-            "`--update-baseline` does not know which file; name one with `--baseline FILE`, or with `baseline = \"FILE\"` in the configuration".to_owned(),
+            "`--update-baseline` needs a file: add `--baseline FILE`, or set `baseline = \"FILE\"` in the configuration".to_owned(),
         ));
     }
     if options.update.is_some() && options.stdin {
@@ -104,7 +104,7 @@ fn one(
     if read.is_none() && options.update.is_none() {
         let name = display_name(path, options.cwd);
         return Err(Failure::Other(format!(
-            "there is no baseline `{name}`; make it with `--update-baseline`, or run without it with `--no-baseline`"
+            "the baseline `{name}` does not exist; create it with `--update-baseline`, or run with `--no-baseline`"
         )));
     }
     let is_new = read.is_none();
@@ -152,7 +152,7 @@ fn tell_stale(path: &Path, stale: &[Stale], options: &Options<'_>) {
     let name = display_name(path, options.cwd);
     let entries = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
     let details = if options.verbose { "" } else { " (--verbose lists them)" };
-    say(&format!("{name}: {entries} no longer found{details}; remove with --update-baseline"));
+    say(&format!("{name}: {entries} no longer found{details}; remove them with --update-baseline"));
     if options.verbose {
         for gone in stale {
             let times = if gone.count == 1 { String::new() } else { format!(", {} times", gone.count) };

@@ -32,7 +32,7 @@ use crate::verify::machine;
 /// If flags or configuration are wrong, or the output cannot be written.
 pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     let cwd = std::env::current_dir()
-        .map_err(|error| Failure::Other(format!("there is no working directory: {error}")))?;
+        .map_err(|error| Failure::Other(format!("cannot read the working directory: {error}")))?;
     let mut resolver = resolver(args, &cwd)?;
     if args.config.show_settings {
         return show_settings(args, &cwd, &mut resolver);
@@ -165,11 +165,11 @@ fn asked(all: &CheckArgs) -> Result<Option<Asked>, Failure> {
     let from_stdin = args.machine.as_deref() == Some(Path::new("-"));
     let list = all.files.files_from.as_deref() == Some(Path::new("-"));
     if from_stdin && (reads_stdin(all) || list) {
-        let both = "`--machine -` reads standard input, and so does what names the files to lint: save one of them in a file";
+        let both = "`--machine -` and the files to lint cannot both come from standard input: save one of them in a file";
         return Err(Failure::Other(both.to_owned()));
     }
     if args.memory && args.verify != Some(Depth::Run) {
-        return Err(Failure::Other("`--memory` allocates on the GPU, and needs `--verify=run`".to_owned()));
+        return Err(Failure::Other("`--memory` needs `--verify=run`".to_owned()));
     }
     let depth = match args.verify {
         None if args.machine.is_none() => return Ok(None),
@@ -189,8 +189,8 @@ fn asked(all: &CheckArgs) -> Result<Option<Asked>, Failure> {
 fn tell_failed_passes(passes: &[FailedPass]) -> bool {
     for FailedPass { name, panic } in passes {
         say(&format!(
-            "error: internal error in the pass that is to {name}; its findings are told as they were before, some of them \
-             perhaps wrongly; please report it: {panic}"
+            "error: internal error in the pass \"{name}\"; its findings are reported without that pass, so some may be \
+             wrong. Please report this: {panic}"
         ));
     }
     !passes.is_empty()
@@ -202,13 +202,13 @@ fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
     // Who is quiet and strict is told why it failed.
     let details = !args.output.quiet && args.output.verbose;
     if !args.output.quiet || unchecked.is_strict() {
-        say(&format!("{summary}{}", if details { "" } else { "; see --verbose" }));
+        say(&format!("{summary}{}", if details { "" } else { " (--verbose lists them)" }));
     }
     if details {
         unchecked.details().iter().for_each(|line| say(&format!("not checked: {line}")));
     }
     if unchecked.is_strict() {
-        say("error: `strict` asks for everything to be checked; exclude what need not be (`extend-exclude`)");
+        say("error: `strict` is set and something was not checked; exclude it with `extend-exclude`");
     }
     unchecked.is_strict()
 }
@@ -217,12 +217,12 @@ fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
 fn tell_other_languages(refined: &Refined) {
     for (file, language) in &refined.other_languages {
         let name = &refined.sources.get(*file).name;
-        say(&format!("left alone: `{name}`: a notebook in the language `{language}`"));
+        say(&format!("skipped: `{name}`: a notebook in the language `{language}`"));
     }
 }
 
 fn exit_code(args: &CheckArgs, failed: bool, found: &Discovery, refined: &Refined) -> ExitCode {
-    let fails = |finding: &Finding| match args.machine.fail_on {
+    let fails = |finding: &Finding| match args.machine.fail_on_verdict {
         FailOn::Any => true,
         FailOn::Possible => verify::is_possible(finding),
         FailOn::Confirmed => verify::is_confirmed(finding),
@@ -269,7 +269,11 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         [file] => Where::File(file.into()),
         [] if args.config.isolated => Where::Isolated,
         [] => Where::Search,
-        [..] => return Err(ConfigError::new("`--config` takes one file; extend it, or set keys besides")),
+        [..] => {
+            return Err(ConfigError::new(
+                "`--config` takes one file; use `extend` in it, or add `--config KEY=VALUE`",
+            ));
+        }
     };
     Resolver::new(cwd, registry(), &place, overrides)
 }
@@ -458,9 +462,8 @@ fn refuse_file(output: &Path, args: &CheckArgs, found: &Discovery, refined: &Ref
         |file: &Path| file.file_name().is_some() && file.canonicalize().is_ok_and(|file| file == target);
     if files.any(same) {
         let output = output.display();
-        let message = format!(
-            "`{output}` is a file of this run and is not overwritten; name another one for the output"
-        );
+        let message =
+            format!("`{output}` is an input of this run and is not overwritten; choose another output file");
         return Err(Failure::Other(message));
     }
     Ok(())

@@ -50,7 +50,7 @@ fn list(bold: Style, out: &mut dyn Write) -> io::Result<()> {
         let name = key.name;
         writeln!(out, "{bold}{name:<width$}{bold:#}  {}", key.help)?;
     }
-    writeln!(out, "\n`samedevice config KEY` tells more about one of them.")
+    writeln!(out, "\nRun `samedevice config KEY` for details of a key.")
 }
 
 /// What counts where no file has the key, as it would be written there, or in words.

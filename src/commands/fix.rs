@@ -68,7 +68,7 @@ pub(super) fn tell(made: &Made, args: &CheckArgs) {
     }
     let findings = if made.count == 1 { "1 finding".to_owned() } else { format!("{} findings", made.count) };
     match (made.count, args.fixes.diff) {
-        (0, true) => say("No fixes to make."),
+        (0, true) => say("No fixes available."),
         (0, false) => {}
         (_, true) => say(&format!("Would fix {findings}.")),
         (_, false) => say(&format!("Fixed {findings}.")),

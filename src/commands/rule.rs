@@ -26,7 +26,7 @@ pub fn run(args: &RuleArgs, color: Color) -> Result<ExitCode, Failure> {
             Ok(Selector::Rule(_)) => {}
             Ok(several) => {
                 return Err(Failure::Other(format!(
-                    "`{rule}` stands for several rules; name one: {}",
+                    "`{rule}` matches several rules; choose one: {}",
                     codes(&several)
                 )));
             }
@@ -41,7 +41,7 @@ pub fn run(args: &RuleArgs, color: Color) -> Result<ExitCode, Failure> {
     let look = Look { color: terminal::color(color, &stdout), width: terminal::width() };
     let mut out = BufWriter::new(stdout.lock());
     if !render(selector, format, look, &mut out)? {
-        return Err(Failure::Other(format!("`{}` is no rule", selector.unwrap_or_default())));
+        return Err(Failure::Other(format!("there is no rule `{}`", selector.unwrap_or_default())));
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

@@ -28,7 +28,7 @@ impl Unchecked {
             let start = function.place.span.start;
             let at = source.position(start);
             let place = format!("{}:{}:{}", source.name_at(start), at.row, at.column);
-            all.add(format!("`{place}`: `{}` is too complex", function.name), strict(&source.path));
+            all.add(format!("`{place}`: function `{}` is too complex", function.name), strict(&source.path));
         }
         all.count(refined.exhausted.len(), "function too complex", "functions too complex");
         for &file in &refined.too_large {
@@ -39,19 +39,17 @@ impl Unchecked {
         all.count(refined.too_large.len(), "file too large", "files too large");
         for project in &refined.large_projects {
             let name = display_name(&project.root, cwd);
-            let reason = format!(
-                "has more than {MAX_FILES} files, so those that call each other are not looked at together"
-            );
+            let reason = format!("has more than {MAX_FILES} files; calls between files are not followed");
             all.add(format!("`{name}`: the project {reason}"), project.settings.strict);
         }
         all.count(
             refined.large_projects.len(),
-            "project too large as a whole",
-            "projects too large as a whole",
+            "project too large for calls between files",
+            "projects too large for calls between files",
         );
         if let Some(file) = &found.excluded {
-            all.add(format!("`{}`: it is excluded, as is every other Python file", file.name), file.strict);
-            all.kinds.push("anything, as all Python files are excluded".to_owned());
+            all.add(format!("`{}`: excluded, like every other Python file", file.name), file.strict);
+            all.kinds.push("any file, because all Python files are excluded".to_owned());
         }
         all
     }

@@ -108,7 +108,8 @@ pub fn probe(args: &ProbeArgs) -> ExitCode {
 }
 
 fn cwd() -> Result<PathBuf, Failure> {
-    std::env::current_dir().map_err(|error| Failure::Other(format!("there is no working directory: {error}")))
+    std::env::current_dir()
+        .map_err(|error| Failure::Other(format!("cannot read the working directory: {error}")))
 }
 
 /// Which machine `check` judges for.

@@ -88,14 +88,14 @@ impl Reader<'_> {
         let mistake =
             |message: String| ConfigError::new(message).at(span.clone()).in_file(from.name, from.text);
         if !path.is_file() {
-            return Err(mistake(format!("`extend`: there is no file `{shown}`"))
-                .help(Some("the path counts from the folder of the file that has it".to_owned())));
+            return Err(mistake(format!("`extend`: the file `{shown}` does not exist"))
+                .help(Some("the path is relative to the file that contains `extend`".to_owned())));
         }
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if let Some(first) = open.iter().position(|file| *file == real) {
             let names: Vec<String> =
                 open.iter().skip(first).chain([&real]).map(|file| display_name(file, self.cwd)).collect();
-            return Err(mistake(format!("`extend` leads in a circle: {}", names.join(" → "))));
+            return Err(mistake(format!("`extend` forms a cycle: {}", names.join(" → "))));
         }
         let root = real.parent().unwrap_or(from.folder);
         let Some(mut layers) = self.below(&real, root, open)? else {

@@ -171,6 +171,7 @@ impl Walk<'_> {
         if settings.force_exclude && excluded(root, &settings, &self.root(root)) {
             return;
         }
+        self.roots.add_top(root);
         let mut entries = WalkDir::new(root).sort_by_file_name().into_iter();
         while let Some(entry) = entries.next() {
             match entry {

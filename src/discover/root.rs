@@ -41,12 +41,15 @@ pub struct Roots {
     hinted: Nearest,
     /// The folder that holds the top-most package, by folder.
     unpackaged: FxHashMap<PathBuf, Arc<Path>>,
+    /// The roots that what lies below them belongs to, unless it has a root of its own.
+    tops: Vec<Arc<Path>>,
 }
 
 impl Roots {
     /// The project's root for the files in this absolute folder: the nearest folder upwards that holds one of
-    /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the folder
-    /// that holds the top-most package; else the one from which files import what is in the folder; else the folder itself.
+    /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the nearest that
+    /// [`Roots::add_top`] has named; else the folder that holds the top-most package; else the one from which files import what is in
+    /// the folder; else the folder itself.
     pub fn of(&mut self, folder: &Path) -> Arc<Path> {
         if let Some(root) = self.known.get(folder) {
             return Arc::clone(root);
@@ -59,6 +62,20 @@ impl Roots {
     /// Notes that the root for the files in this absolute folder has been found: nobody looks for it again.
     pub fn learn(&mut self, folder: &Path, root: &Arc<Path>) {
         self.known.entry(folder.to_owned()).or_insert_with(|| Arc::clone(root));
+        self.note_top(root);
+    }
+
+    /// Notes that somebody asks for everything in this absolute folder. Its root is the root of all folders below it that nothing marks:
+    /// they are parts of one project, and import from each other.
+    pub fn add_top(&mut self, folder: &Path) {
+        let root = self.of(folder);
+        self.note_top(&root);
+    }
+
+    fn note_top(&mut self, root: &Arc<Path>) {
+        if !self.tops.iter().any(|top| Arc::ptr_eq(top, root) || top == root) {
+            self.tops.push(Arc::clone(root));
+        }
     }
 
     fn find(&mut self, folder: &Path) -> Arc<Path> {
@@ -66,7 +83,11 @@ impl Roots {
             return root;
         }
         let outside = self.unpackaged(folder);
-        nearest(&mut self.hinted, &outside, &is_hinted).unwrap_or(outside)
+        if let Some(root) = nearest(&mut self.hinted, &outside, &is_hinted) {
+            return root;
+        }
+        let above = self.tops.iter().filter(|top| outside.starts_with(top));
+        above.max_by_key(|top| top.as_os_str().len()).map_or(outside, Arc::clone)
     }
 
     fn unpackaged(&mut self, folder: &Path) -> Arc<Path> {
@@ -185,6 +206,24 @@ mod tests {
         fs::remove_file(dir.path().join("setup.py")).expect("a file");
         fs::write(dir.path().join("setup.cfg"), "").expect("a file");
         assert_eq!(project_root(&inner), dir.path());
+    }
+
+    #[test]
+    fn a_folder_that_is_asked_for_is_one_project() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let inner = dir.path().join("a/b");
+        fs::create_dir_all(&inner).expect("folders");
+        fs::create_dir_all(dir.path().join("c/d")).expect("folders");
+        fs::write(dir.path().join("c/setup.cfg"), "").expect("a file");
+        assert_eq!(*Roots::default().of(&inner), *inner, "nobody asks for more");
+        let mut roots = Roots::default();
+        roots.add_top(dir.path());
+        assert_eq!(*roots.of(&inner), *dir.path());
+        assert_eq!(*roots.of(&dir.path().join("c/d")), *dir.path().join("c"), "a project of its own");
+        fs::write(inner.join("__init__.py"), "").expect("a file");
+        let mut roots = Roots::default();
+        roots.add_top(&inner);
+        assert_eq!(*roots.of(&inner), *dir.path().join("a"), "a package is imported by its name");
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub fn run(inputs: &[Input], lint: &dyn Fn(&[Input]) -> Refined) -> Fixed {
         for m in failed {
             if useless.insert(m.id.clone()) && !m.on_the_way {
                 problems.push(format!(
-                    "internal error: the fix \"{}\" in {} does not mend {}; it was left out, please report it",
+                    "internal error: the fix \"{}\" in {} does not remove {}, so it was not applied; please report this",
                     m.title, inputs[m.file].name, m.code
                 ));
             }
@@ -160,9 +160,8 @@ impl Attempt<'_> {
             }
             refined = lint(&self.inputs);
         }
-        self.problems.push(format!(
-            "internal error: after {MAX_ROUNDS} rounds there are still fixes to make; please report it"
-        ));
+        self.problems
+            .push(format!("internal error: fixes remain after {MAX_ROUNDS} rounds; please report this"));
         refined
     }
 
@@ -214,7 +213,7 @@ impl Attempt<'_> {
                 match rewritten(source, &old, &fixes[n]) {
                     Ok(_) => good.push(n),
                     Err(Refusal::NotPython) => {
-                        self.refuse(wanted, n, &source.name, "leaves a file that is not Python");
+                        self.refuse(wanted, n, &source.name, "would leave a file that is not valid Python");
                     }
                     Err(Refusal::Unwritable(reason)) => {
                         self.refuse(wanted, n, &source.name, &format!("cannot be written: {reason}"));

@@ -49,8 +49,8 @@ pub const STACK_BYTES: usize = 256 << 20;
 /// How deep statements and expressions nest at most in a [`Lowered::module`]; each `elif` is one level.
 pub const MAX_LEVELS: u32 = 2_000;
 
-/// More syntax errors than this in one file tell nobody anything.
-const MAX_ERRORS: usize = 100;
+/// At most this many syntax errors of a file are kept.
+pub const MAX_ERRORS: usize = 100;
 
 /// What a file holds.
 #[derive(Clone, Debug)]

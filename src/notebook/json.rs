@@ -83,7 +83,7 @@ pub(super) fn read(file: &str) -> Result<Document, Broken> {
         let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text);
         let wrong = |error: &serde_json::Error| syntax(file, mark, error);
         return Err(is_json.as_ref().map_or_else(wrong, |_| {
-            let message = "a notebook is a JSON object (`{…}`), and this is none".to_owned();
+            let message = "a notebook must be a JSON object (`{…}`)".to_owned();
             Broken { at: mark + blank, message }
         }));
     }
@@ -118,7 +118,7 @@ fn read_document(document: &RawDocument, places: &Places) -> Result<Document, Br
         let version = value.get().parse::<u64>().ok();
         if version.is_none_or(|version| version < OLDEST) {
             let message = format!(
-                "it has version {} of the notebook format, and those before 4 are not read; \
+                "its notebook format is version {}, and samedevice reads version 4 and later; \
                  `jupyter nbconvert --to notebook --inplace` converts it",
                 value.get()
             );
@@ -127,7 +127,7 @@ fn read_document(document: &RawDocument, places: &Places) -> Result<Document, Br
     }
     let Some(cells) = &document.cells else {
         let at = places.mark + places.text.find('{').unwrap_or(0);
-        return Err(Broken { at, message: "it has no `cells`, so it is no notebook".to_owned() });
+        return Err(Broken { at, message: "it has no `cells`, so it is not a notebook".to_owned() });
     };
     let metadata = document.metadata.as_ref();
     let named = |value: Option<&RawValue>, key: &str| {
@@ -196,7 +196,7 @@ fn syntax(file: &str, mark: usize, error: &serde_json::Error) -> Broken {
     let reason = words.split(" at line ").next().unwrap_or(&words);
     Broken {
         at: mark + text.floor_char_boundary(at),
-        message: format!("it is no valid JSON notebook: {reason}"),
+        message: format!("it is not a valid JSON notebook: {reason}"),
     }
 }
 

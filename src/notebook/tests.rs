@@ -151,14 +151,14 @@ fn other_languages_are_told() {
 #[test]
 fn what_is_no_notebook_says_why_and_where() {
     let (at, message) = broken("{\"cells\": [\n  {\"a\": }\n]}");
-    assert_eq!((at, message.as_str()), (20, "it is no valid JSON notebook: expected value"));
+    assert_eq!((at, message.as_str()), (20, "it is not a valid JSON notebook: expected value"));
     let (at, message) = broken("{\"cells\": [");
     assert_eq!((at, message.contains("EOF")), (10, true));
-    assert_eq!(broken(" [1]"), (1, "a notebook is a JSON object (`{…}`), and this is none".to_owned()));
-    assert!(broken("x = 1").1.contains("no valid JSON"));
+    assert_eq!(broken(" [1]"), (1, "a notebook must be a JSON object (`{…}`)".to_owned()));
+    assert!(broken("x = 1").1.contains("not a valid JSON"));
     let (at, message) = broken(r#"{"nbformat": 3, "worksheets": []}"#);
     assert!(at == 13 && message.contains("version 3") && message.contains("nbconvert"), "{message}");
-    assert_eq!(broken(r#"{"nbformat": 4}"#).1, "it has no `cells`, so it is no notebook");
+    assert_eq!(broken(r#"{"nbformat": 4}"#).1, "it has no `cells`, so it is not a notebook");
     let raw = notebook(&[r#""x""#, "[1]"]);
     let (at, message) = broken(&raw);
     assert_eq!((&raw[at..=at], message.contains("cell 2")), ("1", true));

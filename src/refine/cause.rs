@@ -74,7 +74,7 @@ fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Findin
     if !text.is_empty() {
         text.push_str("; ");
     }
-    text.push_str(&format!("reached from {} places", calls.len()));
+    text.push_str(&format!("{} calls lead to it", calls.len()));
     calls.truncate(MAX_CALLS);
     finding.related.extend(calls);
     finding
@@ -87,7 +87,7 @@ fn at_first_call(mut finding: Finding, mut calls: Vec<Label>) -> Finding {
     if !text.is_empty() {
         text.push_str("; ");
     }
-    text.push_str(&format!("the first of {} places that lead there", calls.len()));
+    text.push_str(&format!("the first of {} calls that lead to it", calls.len()));
     calls.truncate(MAX_CALLS);
     finding.related.extend(calls.into_iter().skip(1));
     finding

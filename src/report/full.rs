@@ -110,7 +110,7 @@ fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     let rules: FxHashSet<_> = report.findings.iter().map(|f| f.code).collect();
     let this = if rules.len() == 1 { "this rule" } else { "a rule" };
-    writeln!(out, "Read about {this} with `samedevice rule {}`.", first.code)
+    writeln!(out, "Run `samedevice rule {}` to read about {this}.", first.code)
 }
 
 /// A finding as miette wants it.

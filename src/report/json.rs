@@ -68,7 +68,7 @@ struct Item<'a> {
     severity: &'static str,
     confidence: &'static str,
     /// Why it is no surer than that.
-    doubts: &'a [String],
+    confidence_reasons: &'a [String],
     message: &'a str,
     location: JsonPosition,
     end_location: JsonPosition,
@@ -100,7 +100,7 @@ impl<'a> Item<'a> {
             name: document.pages.get(&finding.code).map(|page| page.name),
             severity: finding.severity.name(),
             confidence: finding.confidence.name(),
-            doubts: &finding.doubts,
+            confidence_reasons: &finding.doubts,
             message: &finding.message,
             location: start.into(),
             end_location: end.into(),

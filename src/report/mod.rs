@@ -37,7 +37,7 @@ pub enum Format {
     Full,
     /// One line per finding: `path:row:col: error: SD101 message [name]`.
     Concise,
-    /// One line per finding, below the name of its file.
+    /// One line per finding, grouped by file.
     Grouped,
     /// A JSON array.
     Json,

@@ -206,7 +206,7 @@ impl Writer<'_> {
             result["properties"]["condition"] = json!(condition);
         }
         if !finding.doubts.is_empty() {
-            result["properties"]["doubts"] = json!(finding.doubts);
+            result["properties"]["confidenceReasons"] = json!(finding.doubts);
         }
         if let Some(judgement) = &finding.verdict {
             result["properties"]["verdict"] = json!(verdict_name(judgement.verdict));

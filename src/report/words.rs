@@ -27,7 +27,7 @@ fn replacement(c: char) -> char {
     if c.is_whitespace() { ' ' } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// Where the finding bites, for people: "on a machine without CUDA, when `args.gpu` is set". `None` when
+/// On which machine it goes wrong, for people: "on a machine without CUDA, when `args.gpu` is set". `None` when
 /// that is everywhere, or the message already says it.
 pub(super) fn world_clause(finding: &Finding) -> Option<String> {
     let world = Some(finding.world).filter(|w| *w != World::Always).map(World::in_words);
@@ -37,7 +37,7 @@ pub(super) fn world_clause(finding: &Finding) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What a finding takes for granted: "assumes that something calls `f`". Why one of low confidence is one: "low confidence: it is in a test".
+/// What a likely finding assumes: "assumes that something calls `f`". Why the confidence of another is low: "low confidence: it is in a test".
 pub(super) fn doubt_clause(finding: &Finding) -> Option<String> {
     // The clause about the world names the condition.
     let named = |doubt: &str| finding.condition.as_ref().is_some_and(|when| doubt.ends_with(when.as_str()));
@@ -48,11 +48,20 @@ pub(super) fn doubt_clause(finding: &Finding) -> Option<String> {
     Some(
         one_line(&match finding.confidence {
             Confidence::Certain => return None,
-            Confidence::Likely => format!("assumes that {}", doubts.join(", and that ")),
+            Confidence::Likely => format!("assumes that {}", listed(&doubts)),
             Confidence::Low => format!("low confidence: {}", doubts.join(", ")),
         })
         .into_owned(),
     )
+}
+
+/// "a", "a and that b", "a, that b, and that c".
+fn listed(clauses: &[&str]) -> String {
+    match clauses {
+        [one, two] => format!("{one} and that {two}"),
+        [first @ .., last] if !first.is_empty() => format!("{}, and that {last}", first.join(", that ")),
+        _ => clauses.concat(),
+    }
 }
 
 /// The verdict in the machine formats.
@@ -69,7 +78,7 @@ pub(super) fn verdict_clause(judgement: &Judgement) -> String {
     format!("{}: {}", verdict_name(judgement.verdict), one_line(&judgement.reason))
 }
 
-/// The message, where it bites and what the machine says of that: what the formats with one text per finding show.
+/// The message, on which machine it goes wrong, and the verdict of a machine: what the formats with one text per finding show.
 pub(super) fn message_with_world(finding: &Finding) -> String {
     let message = one_line(&finding.message);
     let clauses =
@@ -115,7 +124,7 @@ pub(super) fn summary(report: &Report) -> Option<String> {
         left_out.push_str(&format!("; {}{more} in the baseline", report.accepted));
     }
     if report.low > 0 {
-        left_out.push_str(&format!("; {} of low confidence not shown", report.low));
+        left_out.push_str(&format!("; {} with low confidence not shown", report.low));
     }
     if report.findings.is_empty() {
         // That all is clear is said of all that was asked for.
@@ -125,11 +134,11 @@ pub(super) fn summary(report: &Report) -> Option<String> {
     }
     let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
     let parts: Vec<_> =
-        [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "note")]
+        [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")]
             .into_iter()
             .map(|(severity, word)| (of(severity), word))
             .filter(|(n, _)| *n > 0)
-            .map(|(n, word)| counted(n, word))
+            .map(|(n, word)| if word == "info" { format!("{n} {word}") } else { counted(n, word) })
             .collect();
     let problems = counted(report.findings.len(), "problem");
     Some(format!("Found {problems} ({}) in {files}{left_out}.", parts.join(", ")))

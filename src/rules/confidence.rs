@@ -12,6 +12,7 @@ use crate::discover::project_root;
 use crate::finding::{Confidence, Finding};
 use crate::flow::event::{DeviceName, Event, Frequency, Kind};
 use crate::flow::is_in_demo;
+use crate::ir::{FuncId, Module};
 use crate::span::Place;
 
 /// Copies of at most so many bytes cost no more than the call itself (`rules/SD601-created-then-moved.md` has the times).
@@ -44,16 +45,16 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
         of_cost(f, event);
     }
     if is_rank_chosen(event, cx) {
-        f.doubt(Confidence::Low, "only processes of which each has a GPU of its own come there");
+        f.doubt(Confidence::Low, "every process that reaches this line has its own GPU");
     }
     if let Some(condition) = f.condition.clone() {
-        f.doubt(Confidence::Likely, format!("it goes wrong {condition}"));
+        f.doubt(Confidence::Likely, format!("the program runs this line {condition}"));
     }
     if let Some((func, index)) = event.parameter
         && let Some(module) = cx.program.module_of(cx.file)
         && let Some(param) = cx.program.get(module).ir.function(func).params.get(usize::from(index))
     {
-        f.doubt(Confidence::Likely, format!("whoever calls it decides the device of `{}`", param.name));
+        f.doubt(Confidence::Likely, format!("a caller passes `{}` on another device", param.name));
     } else if event.symbolic {
         f.doubt(Confidence::Likely, called(event, cx));
     } else if let Some(name) = varies(event) {
@@ -70,8 +71,7 @@ pub(super) fn of_text(f: &mut Finding, cx: &Context<'_>) {
     of_place(f, place, cx);
     let function = crate::flow::function_at(cx.program, place);
     if let Some((m, func)) = function {
-        let name = cx.program.get(m).ir.function(func).name;
-        f.doubt(Confidence::Likely, format!("something calls `{name}`"));
+        f.doubt(Confidence::Likely, use_of(&cx.program.get(m).ir, func));
     }
 }
 
@@ -82,28 +82,28 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
         f.doubt(Confidence::Low, "it is in a test");
     }
     if is_vendored(&cx.sources.get(place.file).path, cx.root) {
-        f.doubt(Confidence::Low, "it is in a copy of another project");
+        f.doubt(Confidence::Low, "it is in a vendored copy of another project");
     }
-    // What a demo reaches in functions goes wrong for others, too.
+    // Functions that a demo calls are used by other files, too.
     let demo =
         cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
     if demo {
-        f.doubt(Confidence::Low, "it is in the demo of a file that is there to be imported");
+        f.doubt(Confidence::Low, "it is in the `__main__` demo of a file that other files import");
     }
 }
 
 /// A copy that is made once, or is tiny, costs nothing that matters.
 fn of_cost(f: &mut Finding, event: &Event) {
     match event.frequency {
-        Frequency::Once => f.doubt(Confidence::Low, "it is done once"),
-        Frequency::EveryEpoch => f.doubt(Confidence::Low, "it is done once for each run of a loop"),
-        Frequency::Unknown => f.doubt(Confidence::Low, "nothing says that it is done again and again"),
+        Frequency::Once => f.doubt(Confidence::Low, "it runs once"),
+        Frequency::EveryEpoch => f.doubt(Confidence::Low, "it runs once for each epoch"),
+        Frequency::Unknown => f.doubt(Confidence::Low, "nothing in sight runs it in a loop"),
         Frequency::EveryCall | Frequency::EveryStep => {}
     }
     match event.bytes {
-        Some(bytes) if bytes <= TINY => f.doubt(Confidence::Low, "it is a few bytes"),
+        Some(bytes) if bytes <= TINY => f.doubt(Confidence::Low, "the tensor has only a few bytes"),
         Some(_) => {}
-        None => f.doubt(Confidence::Likely, "it is large enough to matter"),
+        None => f.doubt(Confidence::Likely, "the tensor is large enough to matter"),
     }
 }
 
@@ -129,8 +129,20 @@ fn is_rank_chosen(event: &Event, cx: &Context<'_>) -> bool {
 fn called(event: &Event, cx: &Context<'_>) -> String {
     let module = cx.program.module_of(cx.file);
     match event.entry.zip(module) {
-        Some((func, m)) => format!("something calls `{}`", cx.program.get(m).ir.function(func).name),
-        None => "something makes the object".to_owned(),
+        Some((func, m)) => use_of(&cx.program.get(m).ir, func),
+        None => "a program creates the object".to_owned(),
+    }
+}
+
+/// What a program does so that the function runs: "something calls `Net.forward`".
+fn use_of(ir: &Module, func: FuncId) -> String {
+    let function = ir.function(func);
+    match function.class.map(|class| ir.class(class).name) {
+        Some(class) if function.name.as_str() == "__init__" => {
+            format!("a program creates an object of `{class}`")
+        }
+        Some(class) => format!("something calls `{class}.{}`", function.name),
+        None => format!("something calls `{}`", function.name),
     }
 }
 

@@ -1,4 +1,4 @@
-//! SD101 unguarded-cuda: CUDA on a path that has not asked whether there is any.
+//! SD101 unguarded-cuda: CUDA is used on a path without a check for it.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind, UseKind};
@@ -6,7 +6,8 @@ use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::accelerators::{chosen, decides_all, home};
 use crate::rules::shared::assumptions::assume_no_cuda;
-use crate::rules::shared::events::{finding, with_also, with_stack};
+use crate::rules::shared::events::{with_also, with_stack};
+use crate::rules::shared::unchecked_use::Use;
 
 pub(super) const CODE: Code = Code(101);
 pub(super) struct Rule;
@@ -17,26 +18,20 @@ impl Check for Rule {
         if event.is_guess() || chosen(event, cx) || *how == UseKind::Pinned {
             return None;
         }
-        let (place, other) = home(event, *origin);
-        let message = format!("{what} needs CUDA, and nothing here has asked whether it is there");
-        let mut f = finding(CODE, event, message, place, "raises without CUDA");
-        if let Some(o) = other {
-            let text = if o == event.place {
-                format!("{what} uses it here")
-            } else {
-                "the device is decided here".to_owned()
-            };
-            f = f.related(o, text);
-        }
-        let help = match how {
-            UseKind::Query => "guard it: `if torch.cuda.is_available():`",
-            _ => {
-                "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`"
-            }
+        let (place, _) = home(event, *origin);
+        let used = Use {
+            event,
+            what,
+            how: *how,
+            place,
+            accelerator: "CUDA",
+            device: "cuda",
+            check: "torch.cuda.is_available()",
         };
+        let f = used.finding(CODE, cx);
         let check = "torch.cuda.is_available";
         let remedy = Remedy::Choose { literal: place, check, otherwise: "cpu" };
         let remedy = decides_all(event, place, cx).then_some(remedy);
-        Some(with_also(assume_no_cuda(with_stack(f, event), event, cx), event).help(help).remedy(remedy))
+        Some(with_also(assume_no_cuda(with_stack(f, event), event, cx), event).remedy(remedy))
     }
 }

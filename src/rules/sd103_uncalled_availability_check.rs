@@ -4,6 +4,7 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::{line_with, text};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::world::World;
 
@@ -11,13 +12,13 @@ pub(super) const CODE: Code = Code(103);
 pub(super) struct Rule;
 
 impl Check for Rule {
-    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::UncalledCheck { function } = &event.kind else { return None };
-        let message = format!("`{function}` is not called, so this is always true");
-        let mut f = finding(CODE, event, message, event.place, "the function itself, not its result");
+        let message = format!("`{function}` without `()` is a function, so this condition is always true");
+        let mut f = finding(CODE, event, message, event.place, "the parentheses are missing");
         f.world = World::NoCuda;
-        Some(
-            with_stack(f, event).help(format!("call it: `{function}()`")).remedy([Remedy::Call(event.place)]),
-        )
+        let called = format!("{}()", text(cx, event.place).unwrap_or(function));
+        let line = line_with(cx, event.place, &called).unwrap_or(called);
+        Some(with_stack(f, event).help(format!("call it: `{line}`")).remedy([Remedy::Call(event.place)]))
     }
 }

@@ -1,10 +1,11 @@
-//! SD104 inverted-availability-check: a use on the wrong side of its check, or before what must be there to be asked.
+//! SD104 inverted-availability-check: CUDA is used in the wrong branch of a check, or the check itself needs a plug-in.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::accelerators::{home, written_for};
 use crate::rules::shared::assumptions::assume_no_cuda;
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::{finding, with_stack};
 use crate::world::World;
 
@@ -21,15 +22,28 @@ impl Check for Rule {
 fn inverted_check(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, inverted: true, .. } = &event.kind else { return None };
     let (place, other) = home(event, *origin);
-    let message = match event.bite.world {
-        World::With(b) => format!("CUDA is used where only {} was checked for", b.name().to_uppercase()),
-        _ => "CUDA is used in the branch for machines that do not have it".to_owned(),
+    let used = quoted(cx, event.place, what);
+    let (message, label, help) = match event.bite.world {
+        World::With(b) => {
+            let name = b.name().to_uppercase();
+            (
+                format!("{used} uses CUDA, but the condition only checks for {name}"),
+                "the condition does not check for CUDA",
+                format!("check `torch.cuda.is_available()` here, or use `\"{}\"` as the device", b.name()),
+            )
+        }
+        _ => (
+            format!("{used} uses CUDA in the branch where CUDA is not available"),
+            "CUDA is not available here",
+            "swap the two branches, so that CUDA is used only if `torch.cuda.is_available()` is true"
+                .to_owned(),
+        ),
     };
-    let mut f = finding(CODE, event, message, place, "CUDA, on the wrong side of the check");
+    let mut f = finding(CODE, event, message, place, label);
     if let Some(o) = other {
-        f = f.related(o, format!("{what} uses it"));
+        f = f.related(o, "raises here");
     }
-    Some(assume_no_cuda(with_stack(f, event), event, cx).help("swap the two branches of the check"))
+    Some(assume_no_cuda(with_stack(f, event), event, cx).help(help))
 }
 
 /// SD104, too: `torch.npu.is_available()` where `torch.npu` may not exist.
@@ -40,11 +54,12 @@ fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "`{function}()` is asked before anything says that `torch.{name}` exists: only its plug-in brings it"
+        "`torch.{name}` exists only with its plug-in, and no import of it comes before `{function}()`"
     );
     let f = finding(CODE, event, message, event.place, "`AttributeError` without the plug-in");
+    let checked = format!("hasattr(torch, \"{name}\") and {function}()");
     Some(
         with_stack(f, event)
-            .help(format!("import the plug-in first, or ask `hasattr(torch, \"{name}\")` before")),
+            .help(format!("import the plug-in first, or check that the module exists: `{checked}`")),
     )
 }

@@ -1,4 +1,4 @@
-//! SD105 load-without-map-location: a checkpoint that goes back to the device that it was saved from.
+//! SD105 load-without-map-location: a checkpoint is loaded to the device that it was saved from.
 
 use crate::assumption::{Assumption, Spot, Way};
 use crate::finding::{Code, Finding};
@@ -9,6 +9,7 @@ use crate::rules::check::{Check, Context};
 use crate::rules::sd210_ignored_device_parameter;
 use crate::rules::shared::accelerators::written_for;
 use crate::rules::shared::assumptions::assume_no_cuda;
+use crate::rules::shared::code::{quoted, text};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::test_code::in_tests;
 use crate::world::World;
@@ -27,34 +28,32 @@ impl Check for Rule {
         if ["xla", "mps", "npu", "hpu", "xpu"].iter().any(|b| written_for(event.place, b, cx)) {
             return None;
         }
-        let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
+        let (function, read) =
+            if *program { ("torch.jit.load", "program") } else { ("torch.load", "checkpoint") };
         let message = |world| {
-            let then = match world {
-                World::NoCuda => "goes back to that GPU, or fails to load",
-                _ => "goes back to that GPU, whichever this process uses",
-            };
-            let (function, read) =
-                if *program { ("torch.jit.load", "program") } else { ("torch.load", "checkpoint") };
-            format!("`{function}` with {what}: a {read} saved on a GPU {then}")
+            let call = text(cx, event.place).filter(|text| is_load(text));
+            let call = call.map_or_else(|| format!("`{function}()`"), |text| format!("`{text}`"));
+            let how = if *explicit_none { "with `map_location=None`" } else { "without `map_location`" };
+            match world {
+                World::NoCuda => format!("{call} {how} raises if the {read} was saved on a GPU"),
+                _ => format!(
+                    "{call} {how} loads the {read} onto the GPU that it was saved from, not onto the GPU of this process"
+                ),
+            }
         };
-        let text = message(event.bite.world);
+        let said = message(event.bite.world);
         let mut f =
-            finding(CODE, event, text, event.place, "restores tensors to the device they were saved from");
+            finding(CODE, event, said, event.place, "loads every tensor to the device it was saved from");
         if *several {
             f.where_cuda_is = Some(message(World::Cuda));
         }
-        let help = if *program {
-            "load to the CPU, then move the model: `torch.jit.load(path, map_location=\"cpu\")`"
-        } else {
-            "load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"
-        };
+        let call = text(cx, event.place).and_then(|text| loaded_to(text, "\"cpu\""));
+        let call = call.unwrap_or_else(|| format!("{function}(path, map_location=\"cpu\")"));
+        let help = format!("load to the CPU, then move the model: `{call}`");
         let mut f = assume_no_cuda(with_stack(f, event), event, cx).assume([Assumption::SavedFromGpu]);
         for &place in met {
             if f.places().all(|p| p != place) {
-                f = f.related(
-                    place,
-                    "what was taken out of the file meets a tensor of this process's GPU here",
-                );
+                f = f.related(place, "a tensor from the file meets a tensor on the GPU of this process here");
             }
         }
         Some(f.help(help).remedy([Remedy::MapLocation(event.place)]))
@@ -62,11 +61,51 @@ impl Check for Rule {
 
     fn on_file(&mut self, cx: &Context<'_>) -> Vec<Finding> {
         let found = sd210_ignored_device_parameter::loads_elsewhere(cx).into_iter();
-        found.map(|f| with_way(f, cx).assume([Assumption::SavedFromGpu])).collect()
+        found.map(|f| with_way(in_words(f, cx), cx).assume([Assumption::SavedFromGpu])).collect()
     }
 }
 
-/// A load that does not look at the device which its function is given hangs on the callers like any other.
+/// Is it a call of a function that loads, with its arguments in sight?
+fn is_load(text: &str) -> bool {
+    let name = text.split('(').next().and_then(|function| function.rsplit('.').next());
+    text.ends_with(')') && name.is_some_and(|name| name.contains("load"))
+}
+
+/// `torch.load(path)` → `torch.load(path, map_location="cpu")`
+fn loaded_to(text: &str, location: &str) -> Option<String> {
+    const NONE: &str = "map_location=None";
+    if !is_load(text) || text.contains('*') {
+        return None;
+    }
+    if text.contains(NONE) {
+        return Some(text.replace(NONE, &format!("map_location={location}")));
+    }
+    let arguments = text.strip_suffix(')')?.trim_end_matches([',', ' ']);
+    (!text.contains("map_location") && !arguments.ends_with('('))
+        .then(|| format!("{arguments}, map_location={location})"))
+}
+
+/// What is said of a load in a function that ignores its device parameter.
+fn in_words(f: Finding, cx: &Context<'_>) -> Finding {
+    let place = f.primary.place;
+    let Some((module, function)) = function_at(cx.program, place) else { return f };
+    let function = cx.program.get(module).ir.function(function);
+    let named = |name: &str| function.params.iter().any(|p| p.name.as_str() == name);
+    let Some(param) = ["map_location", "device"].into_iter().find(|name| named(name)) else { return f };
+    let call = quoted(cx, place, "`torch.load()`");
+    let mut f = f.help(match text(cx, place).and_then(|text| loaded_to(text, param)) {
+        Some(call) => format!("pass it on: `{call}`"),
+        None => format!("pass it on: `map_location={param}`"),
+    });
+    f.message = format!(
+        "{call} ignores the parameter `{param}` of `{}` and loads to the device that the tensors were saved from",
+        function.name
+    );
+    f.primary.text = "loads every tensor to the device it was saved from".into();
+    f
+}
+
+/// A load in a function that ignores its device parameter depends on the callers like any other.
 fn with_way(f: Finding, cx: &Context<'_>) -> Finding {
     let place = f.primary.place;
     let way = function_at(cx.program, place).map(|(_, entry)| {
@@ -74,4 +113,18 @@ fn with_way(f: Finding, cx: &Context<'_>) -> Finding {
         Assumption::CudaMissing(Way { spot, places: [place].into() })
     });
     f.assume(way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loaded_to;
+
+    #[test]
+    fn the_location_is_added() {
+        let corrected = |text| loaded_to(text, "\"cpu\"");
+        assert_eq!(corrected("torch.load(path)").as_deref(), Some("torch.load(path, map_location=\"cpu\")"));
+        assert_eq!(corrected("load(f, map_location=None)").as_deref(), Some("load(f, map_location=\"cpu\")"));
+        assert_eq!(corrected("torch.load(f, map_location=where)"), None);
+        assert_eq!(corrected("read(path)"), None);
+    }
 }

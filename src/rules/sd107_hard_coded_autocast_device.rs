@@ -1,4 +1,4 @@
-//! SD107 hard-coded-autocast-device: autocast for CUDA around work that follows a device.
+//! SD107 hard-coded-autocast-device: autocast for CUDA around code that runs on a chosen device.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -6,6 +6,7 @@ use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::accelerators::chosen;
 use crate::rules::shared::assumptions::assume_no_cuda;
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::naming::Spot;
 use crate::world::World;
@@ -19,25 +20,24 @@ impl Check for Rule {
         if event.is_guess() || chosen(event, cx) {
             return None;
         }
-        let message =
-            "this is for CUDA alone, and the work in it follows a device that may be the CPU: it is off there"
-                .to_owned();
-        let mut f = finding(CODE, event, message, event.place, "nothing raises; PyTorch only warns");
+        let call = quoted(cx, event.place, "this");
+        let message = format!("{call} has no effect on the CPU, but the device of this code may be the CPU");
+        let mut f = finding(CODE, event, message, event.place, "disabled without CUDA, with a warning only");
         f.world = World::NoCuda;
         if *follows != event.place {
-            f = f.related(*follows, "works on the chosen device");
+            f = f.related(*follows, "runs on the chosen device");
         }
-        if cx.sources.text(event.place).contains("GradScaler") {
-            return Some(
-                assume_no_cuda(with_stack(f, event), event, cx)
-                    .help("name the type of the chosen device: `torch.amp.GradScaler(…)`"),
-            );
-        }
-        let name = given.and_then(|given| Spot::new(cx, event.place)?.name(given));
+        let scales = cx.sources.text(event.place).contains("GradScaler");
+        let name = given.filter(|_| !scales).and_then(|given| Spot::new(cx, event.place)?.name(given));
         let remedy = name.map(|x| Remedy::Autocast { call: event.place, device: format!("{x}.device") });
+        let function = if scales { "torch.amp.GradScaler" } else { "torch.autocast" };
+        let of_type = match &remedy {
+            Some(Remedy::Autocast { device, .. }) => format!("{device}.type"),
+            _ => "device.type".to_owned(),
+        };
         Some(
             assume_no_cuda(with_stack(f, event), event, cx)
-                .help("name the type of the chosen device: `torch.autocast(…)`")
+                .help(format!("pass the type of the chosen device: `{function}({of_type})`"))
                 .remedy(remedy),
         )
     }

@@ -1,5 +1,6 @@
 //! SD206 generator-device-mismatch: a generator that draws for a tensor on another device.
 
+mod advice;
 mod given_generator;
 mod made_on_host;
 
@@ -8,6 +9,7 @@ use crate::flow::event::{Event, Meeting};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::callers::as_tests_like;
 use crate::rules::shared::meetings::{meeting_finding, mismatch};
+use crate::rules::shared::rewriting::variable;
 
 pub(super) const CODE: Code = Code(206);
 pub(super) struct Rule;
@@ -15,22 +17,23 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
-        // One that nobody gave has no place of its own, and is on the CPU.
+        // A generator that nobody passed has no place of its own, and is on the CPU.
         let given = other.place != event.place;
         let (generator, drawn) =
             if stray.place == event.place && given { (other, stray) } else { (stray, other) };
         if as_tests_like(event, generator, cx) {
             return None;
         }
-        let message = format!(
-            "{what} draws on {} with a generator of {}",
-            drawn.device.in_words(),
-            generator.device.in_words()
-        );
-        Some(
-            meeting_finding(CODE, event, message, cx)?
-                .help("make the generator on the same device: `torch.Generator(device=…)`"),
-        )
+        let given = generator.place != event.place;
+        let whose = match variable(cx, generator.place) {
+            Some(name) if given => format!("its generator, `{name}`,"),
+            _ if given => "its generator".to_owned(),
+            _ => "its default generator".to_owned(),
+        };
+        let (there, here) = (drawn.device.in_words(), generator.device.in_words());
+        let message = format!("{what} draws on {there}, but {whose} is on {here}");
+        let help = advice::advice(event, generator, drawn, cx);
+        Some(meeting_finding(CODE, event, message, cx)?.help(help))
     }
 
     fn on_file(&mut self, cx: &Context<'_>) -> Vec<Finding> {

@@ -4,6 +4,7 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{DeviceName, Event, Meeting, Operand};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::meetings::{meeting_finding, mismatch};
+use crate::rules::shared::rewriting::{assigned, quotable, short_text};
 
 pub(super) const CODE: Code = Code(209);
 pub(super) struct Rule;
@@ -18,11 +19,16 @@ impl Check for Rule {
         if !known(stray) || !known(other) {
             return None;
         }
+        let target = short_text(cx, event.place).unwrap_or(".data");
         let message = format!(
-            "`.data` is assigned across devices, {} and {}",
-            stray.device.in_words(),
-            other.device.in_words()
+            "`{target}` and its new value are on different devices: {} and {}",
+            other.device.in_words(),
+            stray.device.in_words()
         );
-        Some(meeting_finding(CODE, event, message, cx)?.help("copy the values instead: `.data.copy_(…)`"))
+        let value = assigned(cx, event.place).map_or("…", |(_, _, value)| value);
+        let code =
+            quotable(format!("{target}.copy_({value})")).unwrap_or_else(|| format!("{target}.copy_(…)"));
+        let help = format!("copy the values, which works across devices: `{code}`");
+        Some(meeting_finding(CODE, event, message, cx)?.help(help))
     }
 }

@@ -25,6 +25,7 @@ use crate::finding::{Code, Finding, Label};
 use crate::ir::{Expr, FuncId, FuncKind, Function, Param, ParamKind, Var};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::file::File;
+use crate::rules::shared::rewriting::Written;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -32,6 +33,9 @@ use crate::world::World;
 
 pub(super) const CODE: Code = Code(210);
 pub(super) struct Rule;
+
+/// The label of what does not follow the parameter.
+const IGNORES_CALLER: &str = "ignores the device of the caller";
 
 impl Check for Rule {
     fn on_file(&mut self, cx: &Context<'_>) -> Vec<Finding> {
@@ -176,15 +180,38 @@ impl File<'_> {
         })
     }
 
-    fn parameter_finding(&self, at: Span, message: String, label: &str, function: Span) -> Finding {
-        self.device_finding(at, message, label, (function, "given a device here"))
+    fn parameter_finding(
+        &self,
+        at: Span,
+        message: String,
+        label: impl Into<String>,
+        function: Span,
+    ) -> Finding {
+        self.device_finding(at, message, label, (function, "takes a device"))
     }
 
-    fn device_finding(&self, at: Span, message: String, label: &str, (from, told): (Span, &str)) -> Finding {
+    fn device_finding(
+        &self,
+        at: Span,
+        message: String,
+        label: impl Into<String>,
+        (from, source): (Span, impl Into<String>),
+    ) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let label = Label::new(place(at), label);
         Finding::new(CODE, World::Cuda, message, label)
-            .related(place(from), told)
+            .related(place(from), source)
             .help("pass it on: `device=device`")
+    }
+
+    /// The help for a call that leaves a parameter out.
+    fn pass_on(&self, at: Span, name: Sym) -> String {
+        let argument = format!("{name}={name}");
+        let call = Written::at(self.cx, Place { file: self.cx.file, span: at });
+        format!("pass it on: `{}`", call.and_then(|call| call.with(&argument)).unwrap_or(argument))
+    }
+
+    fn text_of(&self, at: Span) -> &str {
+        self.cx.sources.text(Place { file: self.cx.file, span: at })
     }
 }

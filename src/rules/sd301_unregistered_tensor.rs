@@ -3,6 +3,7 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{DeviceName, Event, Meeting};
 use crate::flow::value::Reason;
+use crate::ir::Expr;
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::assumptions::of_meeting;
@@ -10,6 +11,8 @@ use crate::rules::shared::callers::as_tests_like;
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::functions::function_of;
 use crate::rules::shared::meetings::{made, mismatch};
+use crate::rules::shared::rewriting::{assigned, quotable, variable};
+use crate::span::Place;
 
 pub(super) const CODE: Code = Code(301);
 pub(super) struct Rule;
@@ -40,17 +43,35 @@ impl Check for Rule {
         if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {
             return None;
         }
+        let attribute = variable(cx, place);
         let message = format!(
-            "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
+            "{} is not a buffer: `.to()` leaves it on the CPU, and {what} meets a tensor on {}",
+            attribute.map_or_else(|| "this attribute".to_owned(), |name| format!("`{name}`")),
             other.device.in_words()
         );
-        let f = finding(CODE, event, message, place, "kept as a plain attribute");
+        let f = finding(CODE, event, message, place, "a plain attribute, not a buffer");
         let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
         if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
-            f = f.related(made, "made here, on the CPU");
+            f = f.related(made, "made here: on the CPU");
         }
-        let help = "register it with `register_buffer`";
+        let help = registered(place, attribute, cx);
         let remedy = (step.reason == Reason::Kept).then_some(Remedy::Register(place));
         Some(with_stack(f, event).assume(of_meeting(event, cx)).help(help).remedy(remedy))
     }
+}
+
+/// How the attribute becomes a buffer.
+fn registered(place: Place, attribute: Option<&str>, cx: &Context<'_>) -> String {
+    let value = assigned(cx, place);
+    if let Some((_, Expr::List(_) | Expr::Tuple(_) | Expr::Dict(_) | Expr::Comp(_), _)) = value {
+        return "register each of its tensors as a buffer, with `register_buffer`".to_owned();
+    }
+    let general = || "register it as a buffer, with `register_buffer`".to_owned();
+    if let Some((_, Expr::IfElse(_), _)) = value {
+        return general();
+    }
+    let Some((owner, name)) = attribute.and_then(|text| text.rsplit_once('.')) else { return general() };
+    let code = |value| quotable(format!("{owner}.register_buffer(\"{name}\", {value}, persistent=False)"));
+    let whole = value.and_then(|(.., value)| code(value));
+    whole.or_else(|| code("…")).map_or_else(general, |code| format!("register it as a buffer: `{code}`"))
 }

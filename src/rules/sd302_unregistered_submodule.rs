@@ -8,19 +8,22 @@ use crate::flow::event::{Event, Kind};
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::rewriting::variable;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(302);
 pub(super) struct Rule;
 
 impl Check for Rule {
-    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::Unregistered { container, parameters } = &event.kind else { return None };
         let what = if *parameters { "parameters" } else { "modules" };
+        let name = variable(cx, event.place);
         let message = format!(
-            "these {what} are in a plain {container}: `.to()`, `parameters()` and `state_dict()` miss them"
+            "{} is a plain {container}: `.to()`, `parameters()` and `state_dict()` do not see its {what}",
+            name.map_or_else(|| "this".to_owned(), |name| format!("`{name}`"))
         );
-        let mut f = finding(CODE, event, message, event.place, "not registered");
+        let mut f = finding(CODE, event, message, event.place, &format!("does not register its {what}"));
         f.world = World::Always;
         let kind = match (*container, *parameters) {
             ("dict", true) => "ParameterDict",
@@ -28,7 +31,7 @@ impl Check for Rule {
             (_, true) => "ParameterList",
             (_, false) => "ModuleList",
         };
-        let help = format!("keep them in an `nn.{kind}`");
+        let help = format!("make it an `nn.{kind}`, which registers its {what}");
         Some(with_stack(f, event).help(help).remedy([Remedy::Hold { attribute: event.place, class: kind }]))
     }
 

@@ -8,6 +8,7 @@ use crate::rules::check::{Check, Context};
 use crate::rules::shared::accelerators::{chosen, home};
 use crate::rules::shared::assumptions::assume_no_cuda;
 use crate::rules::shared::events::{finding, with_also, with_stack};
+use crate::rules::shared::rewriting::{Written, module_device, quotable};
 use crate::rules::shared::test_code::in_tests;
 use crate::span::Place;
 use crate::torch::{self, Base};
@@ -36,15 +37,42 @@ impl Check for Rule {
             return None;
         }
         let (place, other) = home(event, *origin);
-        let message = format!("{what} fixes a CUDA device inside a module");
-        let mut f = finding(CODE, event, message, place, "the module cannot run elsewhere");
+        let message =
+            format!("{what} uses a hard-coded CUDA device, even if the module is on another device");
+        let mut f = finding(CODE, event, message, place, "hard-coded CUDA device");
         if let Some(o) = other {
-            f = f.related(o, format!("{what} uses it"));
+            f = f.related(o, format!("{what} uses the device here"));
         }
-        Some(
-            with_also(assume_no_cuda(with_stack(f, event), event, cx), event)
-                .help("follow an input or a parameter of the module instead, by its `.device`"),
-        )
+        let help = follows_module(event, *origin, cx);
+        Some(with_also(assume_no_cuda(with_stack(f, event), event, cx), event).help(help))
+    }
+}
+
+/// The same call on the device of an input or a parameter of the module.
+fn follows_module(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> String {
+    let Some(device) = module_device(cx, event.place) else {
+        return match cx.program.module_of(event.place.file).and_then(|m| {
+            cx.program.get(m).ir.function_at(event.place.span)
+        }) {
+            Some(function) if function.name.as_str() == "__init__" => {
+                "let the caller choose: take the device as a parameter of the constructor, or leave the move to `.to()`"
+                    .to_owned()
+            }
+            _ => "take the device from an input or a parameter of the module: `x.device`".to_owned(),
+        };
+    };
+    let call = Written::at(cx, event.place);
+    let code = call.and_then(|call| match (call.method(), origin) {
+        (Some((base, name)), None) if name.as_str() == "cuda" => {
+            quotable(format!("{}.to({device})", call.text(base)))
+        }
+        (_, Some(literal)) => call.replaced(literal.span, &device),
+        _ => None,
+    });
+    let general = "use the device of an input or of a parameter";
+    match code {
+        Some(code) => format!("{general}: `{code}`"),
+        None => format!("{general}: `{device}`"),
     }
 }
 

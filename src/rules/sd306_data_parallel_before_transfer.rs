@@ -5,18 +5,29 @@ use crate::flow::event::{Event, Kind};
 use crate::flow::value::Reason;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, reason, with_stack};
+use crate::rules::shared::rewriting::{Written, variable};
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(306);
 pub(super) struct Rule;
 
 impl Check for Rule {
-    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::WrappedOnCpu { wrapper, chain } = &event.kind else { return None };
-        let message = format!("`{wrapper}` wraps a model that is on the CPU");
-        let label = match *wrapper {
-            "DataParallel" => "with two GPUs or more its parameters must be on the first one",
-            _ => "its parameters must be on the device that it names",
+        let call = Written::at(cx, event.place);
+        let model = call.as_ref().and_then(|call| variable(cx, call.place_of(call.first()?)));
+        let subject = model.map_or_else(|| "the model".to_owned(), |name| format!("`{name}`"));
+        let (message, label) = match *wrapper {
+            "DataParallel" => (
+                format!("`{wrapper}` needs the parameters on its first GPU, but {subject} is on the CPU"),
+                "raises with two or more GPUs",
+            ),
+            _ => (
+                format!(
+                    "`{wrapper}` needs the parameters on the GPU in `device_ids`, but {subject} is on the CPU"
+                ),
+                "raises here",
+            ),
         };
         let mut f = finding(CODE, event, message, event.place, label);
         f.world = World::Cuda;
@@ -25,6 +36,10 @@ impl Check for Rule {
                 f = f.related(step.place, reason(step));
             }
         }
-        Some(with_stack(f, event).help("move the model first, with `.to(…)`"))
+        let help = match model {
+            Some(name) => format!("move the model before this line: `{name}.to(device)`"),
+            None => "move the model before this line, with `.to(device)`".to_owned(),
+        };
+        Some(with_stack(f, event).help(help))
     }
 }

@@ -6,6 +6,7 @@ use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::device_words::is_device_name;
 use crate::rules::shared::file::{File, assigned_to_own};
+use crate::rules::shared::rewriting::module_device;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -40,7 +41,7 @@ fn remembered(cx: &Context<'_>) -> Vec<Finding> {
 }
 
 impl File<'_> {
-    /// The devices that the constructor keeps, and other methods use without setting them anew.
+    /// The devices that the constructor keeps, and other methods use without setting them again.
     fn of_class(&self, class: &Class) -> Vec<Finding> {
         let Some(&(_, init)) = class.methods.iter().find(|(name, _)| name.as_str() == "__init__") else {
             return Vec::new();
@@ -114,10 +115,11 @@ impl File<'_> {
     fn stale_finding(&self, name: Sym, at: Span, used: Span) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let message =
-            format!("the module remembers a device as `self.{name}`, and no `.to()` tells it of another");
-        let label = Label::new(place(at), "kept when the module is made");
+            format!("`self.{name}` keeps the device from the constructor: `.to()` does not update it");
+        let label = Label::new(place(at), "set only in the constructor");
+        let device = module_device(self.cx, place(used)).unwrap_or_else(|| "x.device".to_owned());
         Finding::new(CODE, World::Cuda, message, label)
-            .related(place(used), "used here, wherever the module is by then")
-            .help("follow an input or a parameter instead, by its `.device`")
+            .related(place(used), "used here, after the module may have moved")
+            .help(format!("use the device of an input or of a parameter: `{device}`"))
     }
 }

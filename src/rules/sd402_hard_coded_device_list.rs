@@ -4,23 +4,33 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::written::{CallAt, line_with};
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(402);
 pub(super) struct Rule;
 
+const EVERY_GPU: &str = "list(range(torch.cuda.device_count()))";
+
 impl Check for Rule {
-    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::Use { what, how: UseKind::DeviceList, index: Some(i), .. } = &event.kind else {
             return None;
         };
         if event.is_guess() {
             return None;
         }
-        let message =
-            format!("{what} names {} GPUs, and nothing here has asked whether there are that many", i + 1);
-        let mut f = finding(CODE, event, message, event.place, "raises with fewer GPUs");
-        f.world = World::FewerGpus(i + 1);
-        Some(with_stack(f, event).help("take what is there: `list(range(torch.cuda.device_count()))`"))
+        let needed = i + 1;
+        let message = format!("{what} needs {needed} GPUs: no check for that number comes before it");
+        let label = format!("raises with fewer than {needed} GPUs");
+        let mut f = finding(CODE, event, message, event.place, &label);
+        f.world = World::FewerGpus(needed);
+        let list = CallAt::new(cx, event.place).and_then(|call| call.argument(usize::MAX, "device_ids"));
+        let line = list.and_then(|list| line_with(cx, list, EVERY_GPU));
+        let help = line.map_or_else(
+            || format!("pass the GPUs that exist: `{EVERY_GPU}`"),
+            |line| format!("pass the GPUs that exist: `{line}`"),
+        );
+        Some(with_stack(f, event).help(help))
     }
 }

@@ -1,34 +1,70 @@
-//! SD404 device-index-outside-visible-devices: an index that is counted as the machine counts its GPUs.
+//! SD404 device-index-outside-visible-devices: an index among the machine's GPUs in place of one among the visible GPUs.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::written::{line_with, quoted};
+use crate::span::Place;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(404);
 pub(super) struct Rule;
 
 impl Check for Rule {
-    fn on_event(&mut self, event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::OutsideVisible { index, visible, set } = &event.kind else { return None };
-        let message = match (index, visible) {
-            (Some(i), Some(v)) => {
+        let (message, label, help) = match (index, visible) {
+            (Some(i), Some(visible)) => (
                 format!(
-                    "`cuda:{i}` does not exist where `CUDA_VISIBLE_DEVICES` is `{v}`: visible GPUs are numbered from zero"
-                )
-            }
-            _ => "this index comes from `CUDA_VISIBLE_DEVICES`, and visible GPUs are numbered from zero"
-                .to_owned(),
+                    "`cuda:{i}` does not exist: `CUDA_VISIBLE_DEVICES` is `{visible}`, and PyTorch sees {}",
+                    seen(visible)
+                ),
+                "there is no such GPU in this process",
+                help(cx, event.place, *i, visible),
+            ),
+            _ => (
+                format!(
+                    "{} takes its index from `CUDA_VISIBLE_DEVICES`, but PyTorch numbers the visible GPUs from 0",
+                    quoted(cx, event.place, "this device")
+                ),
+                "another GPU, or none",
+                "number the visible GPUs from 0: with `CUDA_VISIBLE_DEVICES=\"2,3\"`, GPU 2 is `cuda:0` and GPU 3 is `cuda:1`"
+                    .to_owned(),
+            ),
         };
-        let mut f = finding(CODE, event, message, event.place, "another GPU, or none");
+        let mut f = finding(CODE, event, message, event.place, label);
         f.world = World::Cuda;
         if let Some(set) = set.filter(|s| *s != event.place) {
-            f = f.related(set, "the visible GPUs are chosen here");
+            f = f.related(set, "the visible GPUs are set here");
         }
-        Some(
-            with_stack(f, event)
-                .help("count from zero: with `CUDA_VISIBLE_DEVICES=\"2,3\"` they are `cuda:0` and `cuda:1`"),
-        )
+        Some(with_stack(f, event).help(help))
+    }
+}
+
+/// The devices that exist where the variable has this value.
+fn seen(visible: &str) -> String {
+    match visible.split(',').count() {
+        1 => "only `cuda:0`".to_owned(),
+        2 => "only `cuda:0` and `cuda:1`".to_owned(),
+        n => format!("only `cuda:0` to `cuda:{}`", n - 1),
+    }
+}
+
+/// The line with the index that the same GPU has in this process, if it is visible.
+fn help(cx: &Context<'_>, place: Place, index: u32, visible: &str) -> String {
+    let Some(new) = visible.split(',').position(|n| n.trim().parse() == Ok(index)) else {
+        return format!("use one of the visible GPUs: {}", seen(visible).trim_start_matches("only "));
+    };
+    let old = cx.sources.text(place);
+    let code = if old == index.to_string() {
+        Some(new.to_string())
+    } else {
+        let named = format!("cuda:{index}");
+        old.contains(&named).then(|| old.replacen(&named, &format!("cuda:{new}"), 1))
+    };
+    match code.and_then(|code| line_with(cx, place, &code)) {
+        Some(line) => format!("GPU {index} of the machine is `cuda:{new}` in this process: `{line}`"),
+        None => format!("use `cuda:{new}`: it is GPU {index} of the machine in this process"),
     }
 }

@@ -1,4 +1,4 @@
-//! SD406 missing-set-device: processes or threads of which none chooses its own GPU.
+//! SD406 missing-set-device: processes or threads that do not choose their own GPU.
 
 mod threads;
 
@@ -20,14 +20,17 @@ impl Check for Rule {
         }
         let (message, use_) = if *indexed {
             (
-                "no process of this group makes its GPU the current one: what names no index goes to GPU 0",
-                "one GPU for each process",
+                "no process of this NCCL group calls `torch.cuda.set_device()`: work that names no index runs on GPU 0",
+                "each process uses its own GPU here",
             )
         } else {
-            ("every process of this group uses the same GPU: none chooses its own", "GPU 0 in every process")
+            (
+                "every process of this NCCL group uses GPU 0: none calls `torch.cuda.set_device()`",
+                "GPU 0 in every process",
+            )
         };
         let mut f =
-            finding(CODE, event, message.to_owned(), event.place, "a process for each GPU starts here");
+            finding(CODE, event, message.to_owned(), event.place, "each process joins the group here");
         f.world = World::Cuda;
         for &place in uses.iter().take(3) {
             if !f.places().any(|p| p == place) {
@@ -35,9 +38,9 @@ impl Check for Rule {
             }
         }
         Some(
-            with_stack(f, event).assume([Assumption::NoGpuChosen]).help(
-                "choose before anything else: `torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))`",
-            ),
+            with_stack(f, event)
+                .assume([Assumption::NoGpuChosen])
+                .help("call `torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))` before this line"),
         )
     }
 

@@ -1,4 +1,4 @@
-//! SD408 hard-coded-visible-devices: the GPUs that a program sees, written down in it.
+//! SD408 hard-coded-visible-devices: a literal value of `CUDA_VISIBLE_DEVICES`.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -16,11 +16,16 @@ impl Check for Rule {
         if event.is_guess() || in_tests(event.place, cx) {
             return None;
         }
-        let then = if *none_left { "no GPU is visible" } else { "some of them are missing" };
-        let message =
-            format!("`CUDA_VISIBLE_DEVICES` is fixed to `{text}`: with fewer than {needed} GPUs {then}");
-        let mut f = finding(CODE, event, message, event.place, "the user's choice, made here");
+        let then = match none_left {
+            true => ", a GPU that a smaller machine does not have: no GPU is visible there",
+            false => ", and a smaller machine does not have all of these GPUs",
+        };
+        let message = format!("`CUDA_VISIBLE_DEVICES` is set to `{text}`{then}");
+        let label = "overrides what the user or the scheduler has set";
+        let mut f = finding(CODE, event, message, event.place, label);
         f.world = World::FewerGpus(*needed);
-        Some(with_stack(f, event).help("leave it to the environment, or take it from an argument"))
+        Some(with_stack(f, event).help(format!(
+            "remove this line, and set `CUDA_VISIBLE_DEVICES={text}` in the shell that starts the program"
+        )))
     }
 }

@@ -1,9 +1,10 @@
-//! SD501 missing-oom-handling: a large allocation of which nobody catches the failure.
+//! SD501 missing-oom-handling: a large allocation without a handler for out-of-memory errors.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::written::quoted;
 use crate::world::{World, gibibytes};
 
 pub(super) const CODE: Code = Code(501);
@@ -16,14 +17,15 @@ impl Check for Rule {
             return None;
         }
         let message = format!(
-            "this tensor takes {} on the accelerator, and nothing handles running out of memory",
+            "{} takes {} of the accelerator's memory, and nothing catches `torch.OutOfMemoryError`",
+            quoted(cx, event.place, "this tensor"),
             gibibytes(*bytes)
         );
-        let mut f = finding(CODE, event, message, event.place, "raises where less is free");
+        let mut f = finding(CODE, event, message, event.place, "raises if less memory is free");
         f.world = World::FreeBelow(*bytes);
         Some(
             with_stack(f, event)
-                .help("catch `torch.OutOfMemoryError` around it and fall back to something smaller"),
+                .help("put it in a `try`, and fall back to a smaller size or to the CPU in `except torch.OutOfMemoryError:`"),
         )
     }
 }

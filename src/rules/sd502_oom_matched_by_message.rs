@@ -1,13 +1,14 @@
-//! SD502 oom-matched-by-message: an out-of-memory error that is told by the words in its message.
+//! SD502 oom-matched-by-message: the program recognises an out-of-memory error by the text of its message.
 //!
-//! Only the text of an exception that may be one counts: what a broad handler has caught, or what a helper is given
-//! as an error. Logs and reports may say "out of memory" as they like.
+//! Only the text of an exception counts that may be an out-of-memory error: one that a broad handler has caught, or one that a helper
+//! function gets. Log files and reports may contain "out of memory".
 
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Handler, IfElse, Module, Stmt, Var};
 use crate::link::ModIdx;
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::written::quoted;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -24,7 +25,7 @@ impl Check for Rule {
 /// How far a text is followed through variables and methods.
 const MAX_DEPTH: u32 = 6;
 
-/// How MPS begins to say it, in lower case: "MPS backend out of memory (MPS allocated: …". That is a plain `RuntimeError`
+/// The beginning of the text on MPS, in lower case: "MPS backend out of memory (MPS allocated: …". It is a plain `RuntimeError`
 /// (aten/src/ATen/mps/MPSAllocator.mm).
 const ON_MPS: &str = "mps backend out of memory";
 
@@ -43,7 +44,7 @@ fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         let mut sought = Vec::new();
         texts.words(words, 0, &mut sought);
         sought.retain(|&s| speaks_of_oom(s));
-        // Nothing but the message tells it there.
+        // Only the message identifies the error there.
         let only_told_so = |&s: &Sym| {
             let words = s.as_str().to_ascii_lowercase();
             ON_MPS.contains(words.trim()) && (words.contains("mps") || cx.program.mentions_mps(module))
@@ -55,18 +56,22 @@ fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         {
             continue;
         }
-        let label = Label::new(Place { file: cx.file, span }, "matches the text of the error");
-        let message =
-            "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
+        let label = Label::new(Place { file: cx.file, span }, "compares the text of the exception");
+        let place = Place { file: cx.file, span };
+        let message = format!(
+            "{} recognises an out-of-memory error by its text, which differs between PyTorch versions and back ends",
+            quoted(cx, place, "this comparison")
+        );
         let f = Finding::new(CODE, World::Always, message, label);
         let remedy = Remedy::AskClass(f.primary.place);
-        let help = "catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)";
+        let help =
+            "catch `torch.OutOfMemoryError` instead (before PyTorch 2.5: `torch.cuda.OutOfMemoryError`)";
         found.push(f.help(help).remedy([remedy]));
     }
     found
 }
 
-/// The texts that are written there: one, or a list of some.
+/// The string literals in the expression: one, or those of a list.
 fn texts_in(ir: &Module, e: ExprId, found: &mut Vec<Sym>) {
     match ir.expr(e) {
         Expr::Str(s) => found.push(s),
@@ -77,7 +82,7 @@ fn texts_in(ir: &Module, e: ExprId, found: &mut Vec<Sym>) {
     }
 }
 
-/// What looks for which words in which text: `words in text`, `text.startswith(words)`, `re.search(words, text)`.
+/// The words and the text of a comparison: `words in text`, `text.startswith(words)`, `re.search(words, text)`.
 fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
     match expr {
         Expr::Compare { op: CmpOp::In | CmpOp::NotIn, left, right } => Some((left, right)),
@@ -104,7 +109,7 @@ fn speaks_of_oom(words: Sym) -> bool {
     OOM.with(|known| known.ask(words, |text| text.to_ascii_lowercase().contains("out of memory")))
 }
 
-/// Is the class asked as well, so that the words are for errors that have another one? By an earlier handler of the same
+/// Does the code also test the class, so that the words are for errors of other classes? It may do so in an earlier handler of the same
 /// `try`, by `isinstance(e, torch.OutOfMemoryError) or …`, or before in the same function.
 fn asks_for_class(ir: &Module, words: Span) -> bool {
     let names_class = |e: ExprId| {
@@ -131,7 +136,7 @@ fn asks_for_class(ir: &Module, words: Span) -> bool {
         })
 }
 
-/// Does the function ask for the class before, or in the same breath, be it by its name: `isinstance(e, torch.OutOfMemoryError)`,
+/// Does the function test the class before, or in the same expression, perhaps by its name: `isinstance(e, torch.OutOfMemoryError)`,
 /// `getattr(torch, "OutOfMemoryError", None)`, `type(e).__name__ == "OutOfMemoryError"`?
 fn asks_before(ir: &Module, words: Span) -> bool {
     let Some(function) = function_around(ir, words).filter(|f| f.parent.is_some()) else { return false };
@@ -162,7 +167,7 @@ fn function_around(ir: &Module, span: Span) -> Option<&Function> {
     ir.functions.iter().filter(|f| f.span.contains(span)).max_by_key(|f| f.span.start)
 }
 
-/// What texts and names are in one function.
+/// The texts and names in one function.
 struct Texts<'a> {
     cx: &'a Context<'a>,
     module: ModIdx,
@@ -171,7 +176,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// The texts that are looked for: what is written there, or what a variable is taken from that is a text or a list of some.
+    /// The words of the comparison: string literals, or the literals that a variable gets.
     fn words(&self, e: ExprId, depth: u32, found: &mut Vec<Sym>) {
         if depth > MAX_DEPTH {
             return;
@@ -237,7 +242,7 @@ impl Texts<'_> {
         }
     }
 
-    /// What a variable of the function is assigned.
+    /// The values that assignments of the function give to a variable.
     fn values(&self, var: Var) -> impl Iterator<Item = ExprId> + '_ {
         let ir = self.ir;
         let inside =
@@ -251,7 +256,7 @@ impl Texts<'_> {
         })
     }
 
-    /// What loops and comprehensions of the function take a variable from: a part of a message is one.
+    /// The iterables from which loops and comprehensions of the function take a variable: parts of a message.
     fn drawn(&self, var: Var) -> impl Iterator<Item = ExprId> + '_ {
         let ir = self.ir;
         let inside =
@@ -290,7 +295,7 @@ impl Texts<'_> {
             .max_by_key(|h| h.span.start)
     }
 
-    /// Does the body of the handler's `try` pin memory? Where the host has no more of that, PyTorch raises a plain `RuntimeError`.
+    /// Does the body of the handler's `try` pin memory? PyTorch raises a plain `RuntimeError` if the host cannot pin more.
     fn pins_before(&self, handler: &Handler) -> bool {
         let ir = self.ir;
         let body = ir.stmts.iter().find_map(|s| match *s {

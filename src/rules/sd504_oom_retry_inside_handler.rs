@@ -1,10 +1,11 @@
-//! SD504 oom-retry-inside-handler: work that is tried again inside of the handler for an out-of-memory error.
+//! SD504 oom-retry-inside-handler: a retry inside the handler of an out-of-memory error.
 
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{Block, Call, Expr, ExprId, Function, Handler, Module, Stmt, Var};
 use crate::link::Resolved;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::file::File;
+use crate::rules::shared::written::quoted;
 use crate::span::{Place, Span};
 use crate::torch;
 use crate::world::World;
@@ -29,7 +30,7 @@ fn retried(cx: &Context<'_>) -> Vec<Finding> {
         if !handlers.iter().any(|h| file.handles_oom(h)) {
             continue;
         }
-        // The first statement that does any work is what runs out of memory; what follows it only goes on from there.
+        // The first statement that does work runs out of memory; the later ones depend on it.
         let Some(tried) = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).find(|&at| file.has_work(at))
         else {
             continue;
@@ -46,15 +47,17 @@ fn retried(cx: &Context<'_>) -> Vec<Finding> {
 impl File<'_> {
     fn retry_finding(&self, call: Span, handler: &Handler) -> Finding {
         let at = |span| Place { file: self.cx.file, span };
-        let label = Label::new(at(call), "tried again while the error is still held");
-        let message =
-            "the retry runs inside of the handler, whose error keeps the tensors of the failed call alive";
+        let label = Label::new(at(call), "retries while the exception is alive");
+        let retry = quoted(self.cx, at(call), "this call");
+        let message = format!(
+            "{retry} runs inside the `except` block, where the exception keeps the tensors of the failed call alive"
+        );
         Finding::new(CODE, World::Cuda, message, label)
-            .related(at(handler.head), "the handler ends after the retry")
-            .help("leave the handler first: set a flag in it, and retry below")
+            .related(at(handler.head), "the exception is alive until this block ends")
+            .help(format!("set a flag in the `except` block, and put {retry} after the block"))
     }
 
-    /// The call in the handler that tries again what the body of the `try` has tried.
+    /// The call in the handler that repeats a call of the `try` body.
     fn retry(&self, tried: Span, handler: &Handler) -> Option<Span> {
         if !self.handles_oom(handler) || self.goes_to_the_host(handler.body) {
             return None;
@@ -69,7 +72,7 @@ impl File<'_> {
             .map(|(call, _)| call.func)
             .collect();
         let function = self.function_around(handler.span);
-        // What comes before it is known which error this is, tidies up.
+        // Calls before the test of the error clean up.
         let known = self.asked(handler).map_or(handler.head.end, |at| at.end);
         self.calls()
             .filter(|&(_, at)| at.start >= known && within(&body, at) && !self.deferred(at, handler.span))
@@ -93,7 +96,7 @@ impl File<'_> {
         })
     }
 
-    /// Does the handler get out-of-memory errors, and know that it does?
+    /// Does the handler catch out-of-memory errors by their class, or test for them?
     fn handles_oom(&self, handler: &Handler) -> bool {
         let Some(types) = handler.types else { return false };
         let names = self.caught(types);
@@ -104,7 +107,7 @@ impl File<'_> {
         broad && self.asked(handler).is_some()
     }
 
-    /// Where the handler asks first whether memory has run out.
+    /// The place where the handler first tests for an out-of-memory error.
     fn asked(&self, handler: &Handler) -> Option<Span> {
         let asks = |e: &Expr| match *e {
             Expr::Str(s) => s.as_str().to_ascii_lowercase().contains("out of memory"),
@@ -126,13 +129,13 @@ impl File<'_> {
         all.flatten().map(|h| h.span).filter(move |&at| outer.contains(at))
     }
 
-    /// `buffer.resize_(n)`: what is not written in Python has no frame in the traceback, and leaves nothing there.
+    /// `buffer.resize_(n)`: a method that is not written in Python has no frame in the traceback.
     fn leaves_no_frame(&self, callee: ExprId) -> bool {
         matches!(self.ir.expr(callee), Expr::Attr { name, .. }
             if name.as_str().ends_with('_') && torch::method(name).is_some())
     }
 
-    /// Is the call given the error that the handler has caught? Then it asks about it, or tells of it.
+    /// Does the call get the exception of the handler? Then it tests or reports it.
     fn takes_the_error(&self, call: Call<'_>, handler: &Handler) -> bool {
         let error = |e| matches!(self.ir.expr(e), Expr::Var(v) if Some(v) == handler.name);
         call.args.iter().any(|a| error(a.value))
@@ -172,7 +175,7 @@ impl File<'_> {
         })
     }
 
-    /// May the callable do work on a device? What logs, waits or cleans up does not.
+    /// May the callable do work on a device? Functions that log, wait or clean up do not.
     fn works(&self, callee: ExprId) -> bool {
         const IDLE: &[&str] = &[
             "print",
@@ -271,7 +274,7 @@ impl File<'_> {
                     && name == function.name
                     && matches!(self.ir.expr(base), Expr::Var(Var::Local(0)))
             }
-            // `self(picture)`: what it is called by, and what a module runs then.
+            // `self(picture)` calls `__call__`, and of a module also `forward`.
             Expr::Var(Var::Local(0)) if function.class.is_some() => {
                 matches!(function.name.as_str(), "__call__" | "forward")
             }
@@ -286,7 +289,7 @@ impl File<'_> {
         }
     }
 
-    /// The function that is defined in another one under the name that the callee has there.
+    /// The nested function with the name of the callee.
     fn nested(&self, callee: ExprId) -> Option<&Function> {
         let ir = self.ir;
         let Expr::Var(Var::Enclosing { depth, slot }) = ir.expr(callee) else { return None };

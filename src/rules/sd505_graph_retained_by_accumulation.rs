@@ -1,4 +1,4 @@
-//! SD505 graph-retained-by-accumulation: what outlives a round of a loop and keeps its graph.
+//! SD505 graph-retained-by-accumulation: values that keep the graph of an iteration after its end.
 
 mod averages;
 mod expressions;

@@ -1,4 +1,4 @@
-//! SD506 inference-without-no-grad: a model in evaluation mode that is run with gradients.
+//! SD506 inference-without-no-grad: a model in evaluation mode that runs with gradients.
 
 use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};
@@ -6,6 +6,7 @@ use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::test_code::has_tests;
+use crate::rules::shared::written::quoted;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(506);
@@ -17,13 +18,15 @@ impl Check for Rule {
         if has_tests(event.place, cx) {
             return None;
         }
-        let message = "this model is in evaluation mode, and every call still builds a graph".to_owned();
-        let mut f = finding(CODE, event, message, event.place, "keeps what a backward pass would need");
+        let call = quoted(cx, event.place, "this call");
+        let message = format!("{call} builds an autograd graph although the model is in evaluation mode");
+        let label = "keeps the activations for a backward pass";
+        let mut f = finding(CODE, event, message, event.place, label);
         f.world = World::Cuda;
         Some(
             with_stack(f, event)
                 .assume([Assumption::GradientsOn])
-                .help("run it under `torch.no_grad()` or `torch.inference_mode()`"),
+                .help("put the call in a `with torch.no_grad():` or `with torch.inference_mode():` block"),
         )
     }
 }

@@ -4,6 +4,7 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::written::quoted;
 use crate::world::{World, gibibytes};
 
 pub(super) const CODE: Code = Code(507);
@@ -16,10 +17,13 @@ impl Check for Rule {
             return None;
         }
         let most = gibibytes(cx.limits.max_accelerator_memory);
-        let message =
-            format!("this tensor takes {}, and no accelerator has more than {most}", gibibytes(*bytes));
-        let mut f = finding(CODE, event, message, event.place, "cannot be allocated anywhere");
+        let message = format!(
+            "{} takes {}, and no accelerator has more than {most}",
+            quoted(cx, event.place, "this tensor"),
+            gibibytes(*bytes)
+        );
+        let mut f = finding(CODE, event, message, event.place, "no accelerator can allocate this");
         f.world = World::FreeBelow(*bytes);
-        Some(with_stack(f, event).help("check the sizes, or keep it in host memory and move parts of it"))
+        Some(with_stack(f, event).help("check the sizes, or keep the tensor on the CPU and move parts of it"))
     }
 }

@@ -1,4 +1,4 @@
-//! SD601 created-then-moved: a tensor that is made on the CPU and moved at once.
+//! SD601 created-then-moved: a tensor that is created on the CPU and moved at once.
 
 use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};
@@ -10,6 +10,7 @@ use crate::rules::shared::events::with_stack;
 use crate::rules::shared::naming::Spot;
 use crate::rules::shared::test_code::{has_tests, in_tests};
 use crate::rules::shared::transfers::transfer;
+use crate::rules::shared::written::{CallAt, line_with, quoted, text};
 
 pub(super) const CODE: Code = Code(601);
 pub(super) struct Rule;
@@ -17,18 +18,24 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::CreatedThenMoved { counted } = event.kind else { return None };
-        // Wherever it is made, a test that does it does so once.
+        // A test runs it once.
         let from = event.stack.first().copied().unwrap_or(event.place);
         if in_tests(event.place, cx) || has_tests(from, cx) || only_tries(event, cx) {
             return None;
         }
-        let f =
-            transfer(CODE, event, "this tensor is made on the CPU and then copied", "made there, moved here");
-        let help = if counted {
-            "count where it is needed: `torch.arange(…, device=…)`"
-        } else {
-            "make it where it is needed: `device=`"
-        };
+        let call = CallAt::new(cx, event.place);
+        let tensor = call.as_ref().and_then(CallAt::receiver);
+        let tensor =
+            tensor.map_or_else(|| "this tensor".to_owned(), |tensor| quoted(cx, tensor, "this tensor"));
+        let device = call.as_ref().map_or_else(|| "the device".to_owned(), CallAt::target_in_words);
+        let message = format!("{tensor} is made on the CPU and then copied to {device}");
+        let f = transfer(CODE, event, &message, "copies the tensor from the CPU");
+        let target = call.as_ref().and_then(CallAt::target);
+        let help = call.and_then(|call| made_there(cx, &call, counted));
+        let help = help.unwrap_or_else(|| match target {
+            Some(device) => format!("make the tensor on the device: pass `device={device}` where it is made"),
+            None => "make the tensor on the device: pass `device=` where it is made".to_owned(),
+        });
         let function = Spot::new(cx, event.place).and_then(|spot| spot.made_of());
         let remedy = function.map(|function| Remedy::MakeThere { transfer: event.place, function });
         let assumptions = [Assumption::RunsOften, Assumption::LeftToDefault];
@@ -36,7 +43,64 @@ impl Check for Rule {
     }
 }
 
-/// `try: torch.zeros(2).to(device)`, `return True`: is it made to see whether that works, in a function that says yes or no?
+/// The functions that take `device=` and make the whole tensor there.
+const FACTORIES: &[&str] = &[
+    "zeros",
+    "ones",
+    "full",
+    "empty",
+    "eye",
+    "arange",
+    "linspace",
+    "logspace",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "empty_like",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "hann_window",
+    "hamming_window",
+    "tensor",
+    "as_tensor",
+];
+
+/// The line with `device=` in the call that makes the tensor.
+fn made_there(cx: &Context<'_>, transfer: &CallAt<'_>, counted: bool) -> Option<String> {
+    let device = transfer.target()?;
+    if counted {
+        return Some(format!("count on the device: `torch.arange(…, device={device})`"));
+    }
+    let whole = transfer.receiver()?;
+    let mut made = whole;
+    let factory = loop {
+        let Some(call) = CallAt::new(cx, made) else {
+            let name = text(cx, made)?;
+            return Some(format!("make `{name}` on the device: pass `device={device}` where it is made"));
+        };
+        if let Some(path) = call.function() {
+            let name = path.strip_prefix("torch.")?;
+            break Some(call).filter(|_| FACTORIES.contains(&name))?;
+        }
+        made = call.receiver()?;
+    };
+    let elsewhere = ["generator", "out", "pin_memory"];
+    if elsewhere.into_iter().any(|name| factory.argument(usize::MAX, name).is_some()) {
+        return None;
+    }
+    let code = format!("{}{}", factory.with_argument("device", &device)?, factory.rest_of(whole));
+    Some(match line_with(cx, transfer.place, &code) {
+        Some(line) => format!("make it on the device: `{line}`"),
+        None => format!("make it on the device: pass `device={device}` to `{}()`", factory.function()?),
+    })
+}
+
+/// `try: torch.zeros(2).to(device)`, `return True`: does a function that returns true or false test whether the transfer works?
 fn only_tries(event: &Event, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(event.place.file) else { return false };
     let (ir, at) = (&cx.program.get(module).ir, event.place.span);

@@ -1,4 +1,4 @@
-//! SD602 non-blocking-without-pinned-memory: a copy from pageable memory that overlaps with nothing.
+//! SD602 non-blocking-without-pinned-memory: a non-blocking copy from memory that is not pinned.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -6,6 +6,7 @@ use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::test_code::in_tests;
 use crate::rules::shared::transfers::transfer;
+use crate::rules::shared::written::{CallAt, line_with, operand, quoted};
 
 pub(super) const CODE: Code = Code(602);
 pub(super) struct Rule;
@@ -16,11 +17,36 @@ impl Check for Rule {
         if in_tests(event.place, cx) {
             return None;
         }
-        let message = "`non_blocking=True` overlaps with nothing here: the memory is not pinned, and the program waits while it is read";
-        let mut f = transfer(CODE, event, message, "copies from pageable memory");
+        let call = quoted(cx, event.place, "this copy");
+        let message =
+            format!("{call} copies from memory that is not pinned, so it does not overlap with other work");
+        let mut f = transfer(CODE, event, &message, "waits until the memory is read");
+        let loader = CallAt::new(cx, *made)
+            .filter(|call| call.function().is_some_and(|path| path.ends_with("DataLoader")));
         if *made != event.place {
-            f = f.related(*made, "not pinned here");
+            let label = if loader.is_some() {
+                "makes batches without `pin_memory=True`"
+            } else {
+                "makes the tensor in memory that is not pinned"
+            };
+            f = f.related(*made, label);
         }
-        Some(with_stack(f, event).help("pin it first: `pin_memory=True` in the loader, or `.pin_memory()`"))
+        let line = match &loader {
+            Some(loader) => {
+                loader.with_argument("pin_memory", "True").and_then(|code| line_with(cx, *made, &code))
+            }
+            None => CallAt::new(cx, event.place)
+                .and_then(|call| call.receiver())
+                .and_then(|tensor| line_with(cx, tensor, &format!("{}.pin_memory()", operand(cx, tensor)?))),
+        };
+        let help = match (line, loader.is_some()) {
+            (Some(line), true) => format!("pin the batches: `{line}`"),
+            (Some(line), false) => format!("pin the tensor: `{line}`, or leave out `non_blocking=True`"),
+            (None, true) => "pass `pin_memory=True` to the `DataLoader`".to_owned(),
+            (None, false) => {
+                "pin the tensor with `.pin_memory()`, or leave out `non_blocking=True`".to_owned()
+            }
+        };
+        Some(with_stack(f, event).help(help))
     }
 }

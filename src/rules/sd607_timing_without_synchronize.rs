@@ -1,4 +1,4 @@
-//! SD607 timing-without-synchronize: a clock that is read while the GPU is at work.
+//! SD607 timing-without-synchronize: a clock that is read while the GPU is still working.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -6,6 +6,7 @@ use crate::rules::check::{Check, Context};
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::test_code::in_tests;
 use crate::rules::shared::transfers::transfer;
+use crate::rules::shared::written::{quoted, synchronize};
 
 pub(super) const CODE: Code = Code(607);
 pub(super) struct Rule;
@@ -16,13 +17,13 @@ impl Check for Rule {
         if in_tests(event.place, cx) {
             return None;
         }
-        let message = "the clock is read while the GPU is still at work: the call above has only queued it";
-        let f = transfer(CODE, event, message, "read before the work is done")
-            .related(*work, "queued here")
-            .related(*started, "timed from here");
-        Some(
-            with_stack(f, event)
-                .help("call `torch.cuda.synchronize()` before the clock is read, at both ends"),
-        )
+        let (clock, call) = (quoted(cx, event.place, "the clock"), quoted(cx, *work, "the call above"));
+        let message =
+            format!("{clock} is read before the GPU has finished {call}, which only queues its work");
+        let f = transfer(CODE, event, &message, "reads the clock too early")
+            .related(*work, "queues work for the GPU and returns")
+            .related(*started, "starts the measurement");
+        let help = format!("call `{}` before each of the two readings of the clock", synchronize(f.world));
+        Some(with_stack(f, event).help(help))
     }
 }

@@ -1,4 +1,4 @@
-//! SD701 float64-on-mps: numbers of 64 bits on a device that has none.
+//! SD701 float64-on-mps: `float64` on a device that does not support it.
 
 use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};
@@ -6,7 +6,9 @@ use crate::flow::event::{DeviceName, Event, Kind};
 use crate::ir::Function;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::assumptions::parameter_varies;
+use crate::rules::shared::code::{quoted, text};
 use crate::rules::shared::events::{ALSO_RAISES, finding, with_also_said, with_stack};
+use crate::rules::shared::float64::in_float32;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::Place;
 use crate::world::{Backend, World};
@@ -22,10 +24,12 @@ impl Check for Rule {
         if cx.cuda_only || event.asked_for || by_callers || in_tests(event.place, cx) {
             return None;
         }
-        let message = format!("this is `float64` on {}, and MPS has no `float64`", on.in_words());
+        let tensor = quoted(cx, event.place, "this tensor");
+        let message =
+            format!("{tensor} is `float64` on {}, but MPS does not support `float64`", on.in_words());
         let varies = matches!(on, DeviceName::Varies(_));
         let parameter = varies.then(|| parameter_varies(event, cx)).flatten();
-        let mut f = finding(CODE, event, message, event.place, "raises where the device is MPS");
+        let mut f = finding(CODE, event, message, event.place, "raises if the device is MPS");
         f.world = World::With(Backend::Mps);
         Some(
             with_also_said(
@@ -33,7 +37,10 @@ impl Check for Rule {
                 event,
                 ALSO_RAISES,
             )
-            .help("take `float32` where the device's type is `mps`, or do this part on the CPU"),
+            .help(match text(cx, event.place).and_then(in_float32) {
+                Some(single) => format!("use `float32` on MPS: `{single}`, or run this part on the CPU"),
+                None => "use `float32` on MPS, or run this part on the CPU".to_owned(),
+            }),
         )
     }
 }

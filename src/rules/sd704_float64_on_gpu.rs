@@ -3,7 +3,9 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::{quoted, text};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::float64::in_float32;
 use crate::rules::shared::test_code::in_tests;
 use crate::world::World;
 
@@ -16,9 +18,14 @@ impl Check for Rule {
         if in_tests(event.place, cx) {
             return None;
         }
-        let message = "this is `float64` on a GPU, where most do a small fraction of the work that they do in `float32`";
-        let mut f = finding(CODE, event, message.to_owned(), event.place, "double precision");
+        let tensor = quoted(cx, event.place, "this tensor");
+        let message =
+            format!("{tensor} is `float64` on a GPU, where `float64` is many times slower than `float32`");
+        let mut f = finding(CODE, event, message, event.place, "`float64` on the GPU");
         f.world = World::Cuda;
-        Some(with_stack(f, event).help("take `float32`, or do what needs the precision on the CPU"))
+        Some(with_stack(f, event).help(match text(cx, event.place).and_then(in_float32) {
+            Some(single) => format!("use `float32`: `{single}`, or run what needs `float64` on the CPU"),
+            None => "use `float32`, or run what needs `float64` on the CPU".to_owned(),
+        }))
     }
 }

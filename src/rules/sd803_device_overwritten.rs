@@ -1,4 +1,4 @@
-//! SD803 device-overwritten: one choice of a device after the other, where the second starts over.
+//! SD803 device-overwritten: a second choice of a device replaces the first one.
 
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{Block, Expr, ExprId, IfElse, Stmt, StmtId, Var};
@@ -64,6 +64,10 @@ type Target = (Var, Option<Sym>);
 struct Choice {
     target: Target,
     back_end: &'static str,
+    /// The target in the source.
+    name: Span,
+    /// The test is a call that asks for the back end, and no flag.
+    checked: bool,
 }
 
 impl File<'_> {
@@ -94,19 +98,28 @@ impl File<'_> {
     fn choice(&self, s: StmtId) -> Option<Choice> {
         match self.ir.stmt(s) {
             Stmt::Assign { targets, value } if self.may_choose(*value) => {
-                let target = self.variable(self.ir.list(*targets))?;
+                let targets = self.ir.list(*targets);
+                let (target, name) = (self.variable(targets)?, self.ir.span(*targets.first()?));
                 let Expr::IfElse(id) = self.ir.expr(self.inside_device(*value)) else { return None };
                 let IfElse { test, then, orelse } = self.ir.if_else(id);
-                let back_end = self.asked_for(test, then)?;
-                (self.names(then, back_end) && self.names(orelse, "cpu"))
-                    .then_some(Choice { target, back_end })
+                let (back_end, checked) = self.asked_for(test, then)?;
+                (self.names(then, back_end) && self.names(orelse, "cpu")).then_some(Choice {
+                    target,
+                    back_end,
+                    name,
+                    checked,
+                })
             }
             Stmt::If { test, then, orelse } => {
-                let (a, x) = self.only_assignment(*then)?;
-                let (b, y) = self.only_assignment(*orelse)?;
-                let back_end = self.asked_for(*test, x)?;
-                (a == b && self.names(x, back_end) && self.names(y, "cpu"))
-                    .then_some(Choice { target: a, back_end })
+                let (a, x, name) = self.only_assignment(*then)?;
+                let (b, y, _) = self.only_assignment(*orelse)?;
+                let (back_end, checked) = self.asked_for(*test, x)?;
+                (a == b && self.names(x, back_end) && self.names(y, "cpu")).then_some(Choice {
+                    target: a,
+                    back_end,
+                    name,
+                    checked,
+                })
             }
             _ => None,
         }
@@ -115,9 +128,14 @@ impl File<'_> {
     /// `if torch.cuda.is_available(): device = "cuda"`, of what was the CPU before.
     fn half_choice(&self, s: StmtId) -> Option<Choice> {
         let Stmt::If { test, then, orelse } = self.ir.stmt(s) else { return None };
-        let (target, x) = self.only_assignment(*then)?;
-        let back_end = self.asked_for(*test, x)?;
-        (*orelse == Block::default() && self.names(x, back_end)).then_some(Choice { target, back_end })
+        let (target, x, name) = self.only_assignment(*then)?;
+        let (back_end, checked) = self.asked_for(*test, x)?;
+        (*orelse == Block::default() && self.names(x, back_end)).then_some(Choice {
+            target,
+            back_end,
+            name,
+            checked,
+        })
     }
 
     fn variable(&self, targets: &[ExprId]) -> Option<Target> {
@@ -135,20 +153,24 @@ impl File<'_> {
         }
     }
 
-    fn only_assignment(&self, block: Block) -> Option<(Target, ExprId)> {
+    fn only_assignment(&self, block: Block) -> Option<(Target, ExprId, Span)> {
         let [s] = self.ir.block(block) else { return None };
         match self.ir.stmt(*s) {
-            Stmt::Assign { targets, value } => Some((self.variable(self.ir.list(*targets))?, *value)),
+            Stmt::Assign { targets, value } => {
+                let targets = self.ir.list(*targets);
+                Some((self.variable(targets)?, *value, self.ir.span(*targets.first()?)))
+            }
             _ => None,
         }
     }
 
-    /// The back end that the test asks for, or that the user's flag stands for: `"xpu" if args.xpu else …`. A test of
-    /// the same variable goes on from the first choice.
-    fn asked_for(&self, test: ExprId, then: ExprId) -> Option<&'static str> {
-        self.available(test).or_else(|| {
+    /// The back end that the test asks for, or that the user's flag stands for: `"xpu" if args.xpu else …`; and whether the test
+    /// asks for it. A test of the same variable goes on from the first choice.
+    fn asked_for(&self, test: ExprId, then: ExprId) -> Option<(&'static str, bool)> {
+        self.available(test).map(|back_end| (back_end, true)).or_else(|| {
             let flag = matches!(self.ir.expr(test), Expr::Attr { .. });
-            flag.then(|| BACK_ENDS.iter().copied().find(|b| self.names(then, b))).flatten()
+            let named = BACK_ENDS.iter().copied().find(|b| self.names(then, b)).filter(|_| flag);
+            named.map(|back_end| (back_end, false))
         })
     }
 
@@ -202,13 +224,24 @@ impl File<'_> {
 
     fn fallback_finding(&self, a: &Choice, b: &Choice, first: Span, second: Span) -> Finding {
         let at = |span| Place { file: self.cx.file, span };
+        let name = self.cx.sources.text(at(b.name));
         let message = format!(
-            "this choice starts over: where {} is not there the device is the CPU, whatever was chosen before",
+            "`{name}` becomes the CPU if {} is not available, even if CUDA was chosen before",
             b.back_end.to_uppercase()
         );
-        let label = Label::new(at(second), "overwrites the choice above");
-        Finding::new(CODE, World::Cuda, message, label)
-            .related(at(first), format!("{} is chosen here, and lost", a.back_end.to_uppercase()))
-            .help("go on from the first choice: `elif`, or one expression with both checks")
+        let label = Label::new(at(second), "replaces the choice above");
+        let check = match b.back_end {
+            "mps" => Some("torch.backends.mps.is_available()"),
+            "xpu" => Some("torch.xpu.is_available()"),
+            _ => None,
+        };
+        let help = match check.filter(|_| a.checked && b.checked) {
+            Some(check) => format!(
+                "extend the first choice: `{name} = \"cuda\" if torch.cuda.is_available() else \"{}\" if {check} else \"cpu\"`",
+                b.back_end
+            ),
+            None => "extend the first choice with `elif`, or put both checks into one expression".to_owned(),
+        };
+        Finding::new(CODE, World::Cuda, message, label).related(at(first), "CUDA is chosen here").help(help)
     }
 }

@@ -3,6 +3,7 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::naming::is_short;
 use crate::world::World;
@@ -13,13 +14,14 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::NoDevice = &event.kind else { return None };
-        let message = "this module has no `device`: its parameters may be on several".to_owned();
+        let read = quoted(cx, event.place, "`.device`");
+        let message = format!("{read} raises: an `nn.Module` has no attribute `device`");
         let mut f = finding(CODE, event, message, event.place, "`AttributeError` on every machine");
         f.world = World::Always;
         let module = cx.sources.text(event.place).strip_suffix(".device").filter(|text| is_short(text));
         let help = match module {
-            Some(module) => format!("ask a parameter: `next({module}.parameters()).device`"),
-            None => "ask one of its parameters for its `.device`".to_owned(),
+            Some(module) => format!("use the device of a parameter: `next({module}.parameters()).device`"),
+            None => "use the device of a parameter: `next(model.parameters()).device`".to_owned(),
         };
         Some(with_stack(f, event).help(help))
     }

@@ -26,7 +26,7 @@ pub enum Unreadable {
     #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// The bytes are not in the encoding.
-    #[error("it is not {encoding}: byte 0x{byte:02x} in row {row}{hint}")]
+    #[error("it is not {encoding} (byte 0x{byte:02x} in line {row}){hint}")]
     NotEncoded {
         /// The encoding that was asked for, as shown to people.
         encoding: String,
@@ -38,10 +38,10 @@ pub enum Unreadable {
         hint: &'static str,
     },
     /// As above, where the decoder does not tell the position.
-    #[error("it declares the encoding `{0}`, but is not in it")]
+    #[error("it declares the encoding `{0}`, but its bytes are not valid in it")]
     NotAsDeclared(String),
     /// The cookie names something that is no encoding, or none that a source file may have.
-    #[error("it declares the encoding `{0}`, which is unknown")]
+    #[error("it declares the encoding `{0}`, which samedevice does not know")]
     UnknownEncoding(String),
     /// Python refuses this combination, too.
     #[error("it starts with a UTF-8 byte order mark, but declares the encoding `{0}`")]
@@ -284,7 +284,7 @@ impl Charset {
             Self::Utf8 => utf8(bytes, ""),
             Self::Latin1 => Ok(encoding_rs::mem::decode_latin1(&bytes).into_owned()),
             Self::Ascii => match bytes.iter().position(|b| !b.is_ascii()) {
-                Some(offset) => Err(at(&bytes, offset, "ASCII, as it declares", "")),
+                Some(offset) => Err(at(&bytes, offset, "ASCII, which it declares", "")),
                 None => utf8(bytes, ""),
             },
             Self::Web(encoding) => encoding
@@ -444,13 +444,25 @@ mod tests {
     fn what_cannot_be_decoded_says_why() {
         assert_eq!(
             reason(b"a\r\nb\n\xe9"),
-            "it is not UTF-8: byte 0xe9 in row 3, and it declares no other encoding (PEP 263)"
+            "it is not UTF-8 (byte 0xe9 in line 3), and it declares no other encoding (PEP 263)"
         );
-        assert_eq!(reason(b"# coding: utf8\n\xe9"), "it is not UTF-8: byte 0xe9 in row 2");
-        assert_eq!(reason(b"# coding: ascii\n\xe9"), "it is not ASCII, as it declares: byte 0xe9 in row 2");
-        assert_eq!(reason(b"# coding: rot13\n"), "it declares the encoding `rot13`, which is unknown");
-        assert_eq!(reason(b"# coding: utf-16\n"), "it declares the encoding `utf-16`, which is unknown");
-        assert_eq!(reason(b"# coding: sjis\n\xff"), "it declares the encoding `sjis`, but is not in it");
+        assert_eq!(reason(b"# coding: utf8\n\xe9"), "it is not UTF-8 (byte 0xe9 in line 2)");
+        assert_eq!(
+            reason(b"# coding: ascii\n\xe9"),
+            "it is not ASCII, which it declares (byte 0xe9 in line 2)"
+        );
+        assert_eq!(
+            reason(b"# coding: rot13\n"),
+            "it declares the encoding `rot13`, which samedevice does not know"
+        );
+        assert_eq!(
+            reason(b"# coding: utf-16\n"),
+            "it declares the encoding `utf-16`, which samedevice does not know"
+        );
+        assert_eq!(
+            reason(b"# coding: sjis\n\xff"),
+            "it declares the encoding `sjis`, but its bytes are not valid in it"
+        );
         assert!(reason(b"\xef\xbb\xbf# coding: cp1252\n").contains("byte order mark"));
         assert!(reason(b"\xff\xfex\0").contains("UTF-16"));
     }

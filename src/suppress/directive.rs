@@ -107,18 +107,20 @@ impl Segment<'_> {
             "file-ignore" => Kind::FileIgnore,
             _ => {
                 let help = closest(word, ["ignore", "file-ignore"]).unwrap_or("ignore[SD101]");
-                return Err(self.malformed(&format!("`{word}` is no directive"), format!("write `{help}`")));
+                return Err(
+                    self.malformed(&format!("`{word}` is not a directive"), format!("write `{help}`"))
+                );
             }
         };
         let reason = rest.trim_start();
         if let Some(list) = reason.strip_prefix('[') {
             let Some(end) = list.find(']') else {
-                return Err(self.malformed("its list of rules does not end", "close it with `]`".to_owned()));
+                return Err(self.malformed("the list of rules has no closing bracket", "add `]`".to_owned()));
             };
             let items: Vec<_> = self.items(&list[..end], |c| c == ',', |_| true).collect();
             if items.is_empty() {
-                let help = format!("name the rules, or leave out the brackets to {word} all");
-                return Err(self.malformed("its list names no rule", help));
+                let help = format!("name the rules, or remove the brackets to {word} all rules");
+                return Err(self.malformed("the list of rules is empty", help));
             }
             return Ok(self.directive(kind, Some(items)));
         }
@@ -128,7 +130,7 @@ impl Segment<'_> {
             first.split(|c: char| c.is_whitespace() || matches!(c, ',' | ')' | ':')).next().unwrap_or("");
         if Selector::parse(first, self.pages).is_ok() && !first.eq_ignore_ascii_case("all") {
             let help = format!("write `{word}[{first}]`");
-            return Err(self.malformed("its rules are not in brackets", help));
+            return Err(self.malformed("the rules are not in brackets", help));
         }
         Ok(self.directive(kind, None))
     }
@@ -259,11 +261,13 @@ mod tests {
 
     #[test]
     fn slips_are_told() {
-        assert!(read("# samedevice: ingore[SD101]").ends_with("`ingore` is no directive (write `ignore`)"));
+        assert!(
+            read("# samedevice: ingore[SD101]").ends_with("`ingore` is not a directive (write `ignore`)")
+        );
         assert!(read("# samedevice: ignore SD101").ends_with("(write `ignore[SD101]`)"));
         assert!(read("# samedevice: ignore: unguarded-cuda").ends_with("(write `ignore[unguarded-cuda]`)"));
-        assert!(read("# samedevice: ignore[SD101").contains("does not end"));
-        assert!(read("# samedevice: ignore[ , ]").contains("names no rule"));
-        assert!(read("# samedevice:").contains("`` is no directive"));
+        assert!(read("# samedevice: ignore[SD101").contains("no closing bracket"));
+        assert!(read("# samedevice: ignore[ , ]").contains("is empty"));
+        assert!(read("# samedevice:").contains("`` is not a directive"));
     }
 }

@@ -105,19 +105,19 @@ fn file_ignores_cover_everything() {
 #[test]
 fn what_suppresses_nothing_is_told_and_can_be_removed() {
     let case = run("a  # samedevice: ignore[SD101, SD203] why\n", &[(203, 1)]);
-    assert_eq!(case.kept, ["unused suppression: `SD101` is not found here"]);
+    assert_eq!(case.kept, ["unused suppression: `SD101` is not reported here"]);
     assert_eq!(case.fixed, "a  # samedevice: ignore[SD203] why\n");
     assert!(case.safe);
 
     let case = run("a  # samedevice: ignore[SD203, SD101, SD102, SD201] why\n", &[(203, 1), (102, 1)]);
-    assert_eq!(case.kept, ["unused suppression: `SD101`, `SD201` are not found here"]);
+    assert_eq!(case.kept, ["unused suppression: `SD101`, `SD201` are not reported here"]);
     assert_eq!(case.fixed, "a  # samedevice: ignore[SD203, SD102] why\n");
 
     let case = run("a  # samedevice: ignore[SD101] why\r\n    # samedevice: ignore\r\nb", &[]);
     assert_eq!(case.fixed, "a\r\nb");
 
     let case = run("a  # samedevice: file-ignore", &[]);
-    assert_eq!(case.kept, ["unused suppression: nothing is found in this file"]);
+    assert_eq!(case.kept, ["unused suppression: there is no finding in this file"]);
     assert_eq!(case.fixed, "a");
 }
 
@@ -126,7 +126,7 @@ fn the_kinds_of_fault_are_told_apart() {
     let case = run("a  # samedevice: ignore[SD999, SD307, SD101, SD203]\n", &[(203, 1)]);
     assert_eq!(
         case.kept,
-        ["unused suppression: `SD999` is no known rule; `SD101` is not found here"],
+        ["unused suppression: `SD999` is not a rule; `SD101` is not reported here"],
         "SD307 may be wanted in another run"
     );
     assert_eq!(case.fixed, "a  # samedevice: ignore[SD307, SD203]\n");
@@ -154,9 +154,9 @@ fn a_report_about_suppressions_can_be_suppressed_by_its_code_only() {
     );
     assert_eq!(
         run("a  # samedevice: ignore[SD002]\n", &[]).kept,
-        ["unused suppression: `SD002` is not found here"]
+        ["unused suppression: `SD002` is not reported here"]
     );
-    assert_eq!(run("a  # samedevice: ignore\n", &[]).kept, ["unused suppression: nothing is found here"]);
+    assert_eq!(run("a  # samedevice: ignore\n", &[]).kept, ["unused suppression: there is no finding here"]);
 }
 
 #[test]

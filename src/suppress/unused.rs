@@ -1,4 +1,4 @@
-//! SD002: suppressions that suppress nothing, and how to get rid of them.
+//! SD002: suppressions that suppress nothing, and the edits that remove them.
 
 use super::directive::{Item, Kind};
 use super::{Active, Comments, UNUSED};
@@ -73,8 +73,8 @@ fn fault(item: &Item, used: bool, is_on: &dyn Fn(Code) -> bool, pages: &[Page]) 
 
 fn bare(active: &Active, file: FileId, source: &Source) -> Finding {
     let message = match active.directive.kind {
-        Kind::FileIgnore => "unused suppression: nothing is found in this file",
-        Kind::Ignore | Kind::Noqa => "unused suppression: nothing is found here",
+        Kind::FileIgnore => "unused suppression: there is no finding in this file",
+        Kind::Ignore | Kind::Noqa => "unused suppression: there is no finding here",
     };
     let mut finding = finding(file, active.directive.span, message.to_owned());
     finding.fix = Some(fix(vec![whole(active, source)], file, Applicability::Safe, "Remove the comment"));
@@ -94,8 +94,8 @@ fn listed(
     };
     let place = if active.lines.is_none() { "in this file" } else { "here" };
     let parts = [
-        (with(Fault::Unknown), "no known rule".to_owned(), "no known rules".to_owned()),
-        (with(Fault::Unused), format!("not found {place}"), format!("not found {place}")),
+        (with(Fault::Unknown), "not a rule".to_owned(), "not rules".to_owned()),
+        (with(Fault::Unused), format!("not reported {place}"), format!("not reported {place}")),
     ];
     let parts: Vec<_> = parts
         .into_iter()

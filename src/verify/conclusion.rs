@@ -10,9 +10,9 @@ pub fn conclusion(machine: &Machine) -> String {
         (Status::Usable, _) => "PyTorch can use Apple's GPU here (`mps`).".to_owned(),
         // What there may be is another back end.
         (Status::Unknown, Holds::No) => {
-            format!("Could not tell: {}.", may_be_there(machine).unwrap_or(because))
+            format!("Unknown: {}.", may_be_there(machine).unwrap_or(because))
         }
-        (Status::Unknown, _) => format!("Could not tell: {because}."),
+        (Status::Unknown, _) => format!("Unknown: {because}."),
         (Status::Problem, _) if machine.torch.is_none() => {
             let driver = match machine.worlds.cuda.holds {
                 Holds::Yes => format!(", though the driver works: {because}"),
@@ -22,7 +22,7 @@ pub fn conclusion(machine: &Machine) -> String {
         }
         (Status::Problem, Holds::Yes) => {
             format!(
-                "`torch.cuda.is_available()` is true here, but what uses the GPU fails.{}",
+                "`torch.cuda.is_available()` is true here, but operations on the GPU fail.{}",
                 first_error(machine)
             )
         }
@@ -43,7 +43,7 @@ fn may_be_there(machine: &Machine) -> Option<&String> {
 
 fn first_error(machine: &Machine) -> &'static str {
     let error = machine.problems.first().is_some_and(|problem| problem.gravity == Gravity::Error);
-    if error { " Mend the first error above first." } else { "" }
+    if error { " Fix the first error above first." } else { "" }
 }
 
 fn usable(machine: &Machine) -> String {

@@ -41,7 +41,7 @@ done:
 /// Uses every device, one after the other, then pairs of them.
 pub(super) fn run(devices: &[Device], sizes: &[u64], progress: &mut Progress) {
     for (index, device) in devices.iter().enumerate() {
-        progress.doing(&format!("making a context on device {index}"));
+        progress.doing(&format!("creating a context on device {index}"));
         let context = match device.context() {
             Ok(context) => context,
             Err(error) => {
@@ -49,8 +49,8 @@ pub(super) fn run(devices: &[Device], sizes: &[u64], progress: &mut Progress) {
                 continue;
             }
         };
-        progress.facts.devices[index].checks.push(passed("context", "made and given back"));
-        progress.doing(&format!("asking device {index} for its free memory"));
+        progress.facts.devices[index].checks.push(passed("context", "created and destroyed"));
+        progress.doing(&format!("reading the free memory of device {index}"));
         if let Ok((free, _)) = context.memory() {
             progress.facts.devices[index].free_bytes = Some(free);
         }
@@ -108,7 +108,7 @@ fn use_memory(context: &Context) -> Vec<Check> {
     let copy = || -> driver::Result<Result<&str, String>> {
         buffer.write(&sent)?;
         let back = buffer.read()?;
-        Ok(difference(&sent, &back).map_or(Ok("4 MiB there and back, byte for byte"), Err))
+        Ok(difference(&sent, &back).map_or(Ok("copied 4 MiB to the GPU and back without a difference"), Err))
     };
     let kernel = || -> driver::Result<Result<&str, String>> {
         buffer.write(&sent)?;
@@ -116,7 +116,7 @@ fn use_memory(context: &Context) -> Vec<Check> {
         module.kernel(c"samedevice_step")?.launch(&buffer)?;
         context.synchronize()?;
         let back = buffer.read()?;
-        Ok(difference(&stepped(&sent), &back).map_or(Ok("1048576 results are right"), Err))
+        Ok(difference(&stepped(&sent), &back).map_or(Ok("1048576 results are correct"), Err))
     };
     vec![passed("allocation", "4 MiB"), checked("copy", copy()), checked("kernel", kernel())]
 }
@@ -141,7 +141,7 @@ fn allocate(context: &Context, bytes: u64) -> Allocation {
     };
     // Asking for more may make other processes fail, and the answer is known.
     if bytes > free {
-        return refused(format!("not tried: {free} bytes are free"));
+        return refused(format!("not tried: only {free} bytes are free"));
     }
     let Ok(size) = usize::try_from(bytes) else { return refused("too large for this system".to_owned()) };
     match context.allocate(size) {
@@ -162,7 +162,9 @@ fn copy_between(from: Device, to: Device, index: usize) -> Option<Check> {
         Ok(difference(&sent, &target.read()?).map_or(Ok(""), Err))
     };
     let mut check = checked("peer-copy", copy());
-    check.detail =
-        format!("to cuda:{index}: {}", if check.ok { "4 MiB, byte for byte" } else { &check.detail });
+    check.detail = format!(
+        "to cuda:{index}: {}",
+        if check.ok { "copied 4 MiB without a difference" } else { &check.detail }
+    );
     Some(check)
 }

@@ -32,7 +32,7 @@ impl<'a> Judge<'a> {
     pub fn judge(&self, finding: &Finding) -> Judgement {
         let depends = finding.world != World::Always || finding.shows_with_accelerator;
         if let Some(problem) = verdict::stops_import(&self.machine.problems).filter(|_| depends) {
-            let reason = format!("programs on {} end at `import torch`: {}", self.name, problem.cause);
+            let reason = format!("on {}, `import torch` fails: {}", self.name, problem.cause);
             return judgement(Holds::Unknown, reason);
         }
         if let Some(open) = self.by_others(finding) {
@@ -94,8 +94,7 @@ impl<'a> Judge<'a> {
             (Holds::Unknown, _) => judgement(Holds::Unknown, self.about_cuda()),
             (Holds::No, Some((_, answer))) => judgement(Holds::Unknown, answer.because.clone()),
             (Holds::No, None) => {
-                let reason =
-                    format!("{} has the CPU alone, so that nothing moves: {}", self.name, cuda.because);
+                let reason = format!("{} has only the CPU, so nothing moves: {}", self.name, cuda.because);
                 judgement(Holds::No, reason)
             }
         }
@@ -199,7 +198,7 @@ impl<'a> Judge<'a> {
         let all = devices.iter().all(|device| device.in_build == Some(false));
         let first = devices.first().filter(|_| all && self.cuda().holds == Holds::Yes)?;
         Some(format!(
-            "CUDA is available on {}, but its PyTorch has no code for cuda:{} ({}): it fails earlier",
+            "CUDA is available on {}, but its PyTorch has no code for cuda:{} ({}): the program fails before this line",
             self.name, first.index, first.name
         ))
     }
@@ -216,7 +215,7 @@ impl<'a> Judge<'a> {
         let said = self.cuda_meets();
         match self.machine.worlds.gpus {
             Some(gpus) if gpus > 0 && gpus < n => {
-                judgement(Holds::No, format!("{} has {gpus} of the {n} GPUs that this takes", self.name))
+                judgement(Holds::No, format!("{} has {gpus} of the {n} GPUs that this line needs", self.name))
             }
             _ => said,
         }
@@ -272,7 +271,7 @@ impl<'a> Judge<'a> {
 
     fn backend(&self, backend: Backend) -> Answer {
         let unknown =
-            || Answer::new(Holds::Unknown, format!("{} was not asked for {}", self.name, backend.name()));
+            || Answer::new(Holds::Unknown, format!("{} was not checked for {}", self.name, backend.name()));
         self.machine.worlds.backends.get(backend.name()).cloned().unwrap_or_else(unknown)
     }
 
@@ -331,9 +330,9 @@ fn room(device: &Device, bytes: u64) -> (Holds, String) {
     let index = device.index;
     if let Some(tried) = device.allocations.iter().find(|tried| tried.bytes == bytes) {
         return match tried.ok {
-            true => (Holds::No, format!("GPU {index} gave it")),
+            true => (Holds::No, format!("GPU {index} allocated it")),
             false if tried.detail.starts_with("not tried") => with_free(device, bytes),
-            false => (Holds::Yes, format!("GPU {index} refused it: {}", tried.detail)),
+            false => (Holds::Yes, format!("GPU {index} could not allocate it: {}", tried.detail)),
         };
     }
     with_free(device, bytes)
@@ -347,11 +346,12 @@ fn with_free(device: &Device, bytes: u64) -> (Holds, String) {
             (holds, format!("GPU {index} has {} free", gibibytes(free)))
         }
         (None, Some(total)) if total < bytes => {
-            (Holds::Yes, format!("GPU {index} has {} in all", gibibytes(total)))
+            (Holds::Yes, format!("GPU {index} has {} in total", gibibytes(total)))
         }
-        (None, _) => {
-            (Holds::Unknown, format!("how much GPU {index} has free is not known; `--verify=run` asks it"))
-        }
+        (None, _) => (
+            Holds::Unknown,
+            format!("the free memory of GPU {index} is not known; `--verify=run` measures it"),
+        ),
     }
 }
 

@@ -27,7 +27,7 @@ pub fn load(path: &Path) -> Result<Machine, String> {
         let bytes = read::bytes(path).map_err(|reason| format!("cannot read {shown}: {reason}"))?;
         (shown, bytes)
     };
-    let how = "write one with `samedevice verify --output-format json --output-file FILE` on that machine";
+    let how = "create one with `samedevice verify --output-format json --output-file FILE` on that machine";
     let read = decode(&bytes).and_then(|text| parse(&text));
     read.map_err(|reason| format!("{shown} is {reason}; {how}"))
 }
@@ -42,10 +42,10 @@ fn decode(bytes: &[u8]) -> Result<String, String> {
     };
     let (text, encoding, damaged) = encoding.decode(bytes);
     if damaged {
-        return Err(format!("no report of a machine: it is not {}", encoding.name()));
+        return Err(format!("not a machine report: it is not {}", encoding.name()));
     }
     if text.trim().is_empty() {
-        return Err("no report of a machine: it is empty".to_owned());
+        return Err("not a machine report: it is empty".to_owned());
     }
     Ok(text.into_owned())
 }
@@ -53,14 +53,14 @@ fn decode(bytes: &[u8]) -> Result<String, String> {
 /// The report that this text is.
 ///
 /// # Errors
-/// What it is instead, such as "no report of a machine: …", with the path of the field that is wrong.
+/// What it is instead, such as "not a machine report: …", with the path of the field that is wrong.
 pub fn parse(text: &str) -> Result<Machine, String> {
-    let none = |reason: &dyn std::fmt::Display| format!("no report of a machine: {reason}");
+    let none = |reason: &dyn std::fmt::Display| format!("not a machine report: {reason}");
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| none(&error))?;
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         None => return Err(none(&"it has no `schema`")),
         Some(schema) if schema != u64::from(SCHEMA) => {
-            return Err(format!("a report of schema {schema}, and this program reads {SCHEMA}"));
+            return Err(format!("a report of schema {schema}, and this samedevice reads schema {SCHEMA}"));
         }
         Some(_) => {}
     }

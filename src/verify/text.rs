@@ -115,16 +115,16 @@ pub(super) fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     let driver = &machine.driver;
     if asks_amd(machine) {
         return if machine.system.wsl {
-            (Mark::Doubtful, "driver", "AMD's: not asked in WSL".to_owned())
+            (Mark::Doubtful, "driver", "AMD: not checked in WSL".to_owned())
         } else if machine.system.amd.kfd == Some(NodeState::Usable) {
             (Mark::Right, "driver", "AMD's: /dev/kfd".to_owned())
         } else {
-            (Mark::Wrong, "driver", "AMD's: /dev/kfd cannot be opened".to_owned())
+            (Mark::Wrong, "driver", "AMD: /dev/kfd cannot be opened".to_owned())
         };
     }
     let mut parts = Vec::new();
     parts.extend(driver.version.clone());
-    parts.extend(driver.cuda.map(|cuda| format!("runs CUDA up to {cuda}")));
+    parts.extend(driver.cuda.map(|cuda| format!("supports CUDA up to {cuda}")));
     parts.extend(driver.loaded_from.clone());
     let (mark, state) = match &driver.outcome {
         Outcome::Answered => (Mark::Right, None),
@@ -197,9 +197,11 @@ pub(super) fn peers(machine: &Machine) -> Option<String> {
     let apart: Vec<String> = apart.map(|peer| format!("cuda:{} from cuda:{}", peer.to, peer.from)).collect();
     match (machine.peers.is_empty(), apart.len()) {
         (true, _) => None,
-        (_, 0) => Some("all reach each other's memory directly".to_owned()),
-        (_, all) if all == machine.peers.len() => Some("none reaches another's memory directly".to_owned()),
-        _ => Some(format!("memory that is not reached directly: {}", apart.join(", "))),
+        (_, 0) => Some("every GPU has direct access to the others' memory".to_owned()),
+        (_, all) if all == machine.peers.len() => {
+            Some("no GPU has direct access to another's memory".to_owned())
+        }
+        _ => Some(format!("no direct access: {}", apart.join(", "))),
     }
 }
 
@@ -219,7 +221,7 @@ pub(super) fn python(machine: &Machine) -> (Mark, &'static str, String) {
     let python = &machine.python;
     let version = python.version.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
     match (&python.prefix, &python.found_by) {
-        (Some(prefix), Some(by)) => (Mark::Right, "Python", format!("{version}{prefix} (by {by})")),
+        (Some(prefix), Some(by)) => (Mark::Right, "Python", format!("{version}{prefix} (found by {by})")),
         _ => (Mark::Doubtful, "Python", "no environment found".to_owned()),
     }
 }

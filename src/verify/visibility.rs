@@ -31,7 +31,7 @@ pub fn shown(value: Option<&str>, uuids: &[Option<String>]) -> Shown {
             return cut(devices, reason);
         }
         if is_uuid(element) != by_uuid {
-            return cut(devices, format!("`{element}` is of another kind than the elements before it"));
+            return cut(devices, format!("`{element}` has another form than the elements before it"));
         }
         let device = if by_uuid { unique(element, uuids) } else { number(element) };
         match device {
@@ -60,7 +60,7 @@ fn number(element: &str) -> Result<usize, String> {
     let digits = element.strip_prefix('+').unwrap_or(element);
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     match &digits[..end] {
-        "" => Err(format!("`{element}` is no number, which ends the list")),
+        "" => Err(format!("`{element}` is not a number, which ends the list")),
         number => Ok(number.parse().unwrap_or(usize::MAX)),
     }
 }
@@ -70,7 +70,7 @@ fn unique(prefix: &str, uuids: &[Option<String>]) -> Result<usize, String> {
     let mut fitting = uuids.iter().enumerate().filter(|(_, uuid)| fits(uuid)).map(|(i, _)| i);
     match (fitting.next(), fitting.next()) {
         (Some(device), None) => Ok(device),
-        (Some(_), Some(_)) => Err(format!("`{prefix}` fits several devices")),
+        (Some(_), Some(_)) => Err(format!("`{prefix}` matches several devices")),
         _ => Err(format!("no device has the UUID `{prefix}`")),
     }
 }
@@ -102,20 +102,20 @@ mod tests {
             (Some(" 2 , 1"), &[2, 1], None),
             (Some("0,2,-1,1"), &[0, 2], Some("negative")),
             (Some("-1"), &[], Some("negative")),
-            (Some("none"), &[], Some("no number")),
-            (Some("NoDevFiles"), &[], Some("no number")),
+            (Some("none"), &[], Some("is not a number")),
+            (Some("NoDevFiles"), &[], Some("is not a number")),
             (Some("1gpu2,2ampere"), &[1, 2], None),
             (Some("+3"), &[3], None),
             (Some("0,0"), &[], Some("twice")),
             (Some("0,4,1"), &[0], Some("no device 4, only devices 0 to 3")),
             (Some("99999999999999999999999"), &[], Some("no device")),
-            (Some("0,"), &[0], Some("no number")),
+            (Some("0,"), &[0], Some("is not a number")),
             (Some("GPU-8932f"), &[0], None),
             (Some("GPU-1111,GPU-3333"), &[2, 3], None),
             (Some("GPU-8932"), &[], Some("several")),
             (Some("GPU-77"), &[], Some("no device has")),
-            (Some("0,GPU-1111"), &[0], Some("another kind")),
-            (Some("GPU-1111,0"), &[2], Some("another kind")),
+            (Some("0,GPU-1111"), &[0], Some("another form")),
+            (Some("GPU-1111,0"), &[2], Some("another form")),
             (Some("MIG-11e6"), &[], Some("MIG instance")),
             (Some("MIG-GPU-8932f937/1/0"), &[], Some("MIG instance")),
         ] {

@@ -133,10 +133,10 @@ pub(super) fn compare_type(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
         let class = spelled(syntax, "torch.device", at)?;
         let content = format!("{}({})", class.text, syntax.slice(text));
         let changes = class.import.into_iter().chain([Change { span: span(text), content }]).collect();
-        return Some(unsafe_("Compare it with a device", changes));
+        return Some(unsafe_("Compare with a `torch.device`", changes));
     }
     let changes = suffixed(syntax, ExprRef::from(device), ".type")?;
-    Some(unsafe_("Compare its type", changes))
+    Some(unsafe_("Compare the device type", changes))
 }
 
 /// What is chosen by a check, as it is written.
@@ -194,7 +194,12 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
     let content = format!(" if {}() else \"{otherwise}\"", asked.text);
     let insertion = Change { span: Span::new(place.end, place.end), content };
     let changes = asked.import.into_iter().chain([insertion]).collect();
-    Some(unsafe_("Choose it by a check", changes))
+    let title = if otherwise == "gloo" {
+        "Choose the backend with a check"
+    } else {
+        "Choose the device with a check"
+    };
+    Some(unsafe_(title, changes))
 }
 
 /// `torch.cuda.amp.autocast()` → `torch.autocast(x.device.type)`. On the CPU, autocast is then on.
@@ -206,7 +211,7 @@ pub(super) fn autocast(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Dr
         return None;
     }
     let of_type = format!("{device}.type");
-    let title = format!("Name the type of the device: `{of_type}`");
+    let title = format!("Pass the type of the device: `{of_type}`");
     let named = |k: &&rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == "device_type");
     let literal =
         call.arguments.keywords.iter().find(named).map(|k| &k.value).or(call.arguments.args.first());

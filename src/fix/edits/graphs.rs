@@ -15,11 +15,11 @@ pub(super) fn detach_parts(syntax: &Syntax<'_>, value: Span) -> Option<Draft> {
     let (ExprRef::Name(_) | ExprRef::Attribute(_)) = syntax.expr(value)? else { return None };
     let part = ["s", "part"].into_iter().find(|name| !is_bound(syntax, name, value))?;
     let content = format!("tuple({part}.detach() for {part} in {})", value.slice(syntax.text));
-    Some(unsafe_("Keep its parts without their graphs", vec![Change { span: value, content }]))
+    Some(unsafe_("Detach the parts from their graphs", vec![Change { span: value, content }]))
 }
 
 /// `total += loss` → `total += loss.detach()`. The numbers stay; what differentiates the sum elsewhere cannot any more.
 pub(super) fn detach(syntax: &Syntax<'_>, value: Span) -> Option<Draft> {
     let changes = suffixed(syntax, syntax.expr(value)?, ".detach()")?;
-    Some(unsafe_("Keep it without its graph", changes))
+    Some(unsafe_("Detach it from its graph", changes))
 }

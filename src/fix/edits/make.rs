@@ -291,7 +291,7 @@ pub(super) fn make_there(syntax: &Syntax<'_>, at: Span, function: &str) -> Optio
     // Parentheses around what is moved stay as they are.
     let whole = syntax.parenthesized(ExprRef::Call(made)).end.max(end);
     changes.push(Change { span: Span::new(whole, span(transfer).end), content: String::new() });
-    let title = format!("Make it there: `device={device}`");
+    let title = format!("Make it on the device: `device={device}`");
     Some(if factory.same { safe(title, changes) } else { unsafe_(title, changes) })
 }
 

@@ -31,7 +31,7 @@ pub(super) fn register(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
         content: format!("{own}.register_buffer(\"{name}\", "),
     };
     let tail = Change { span: Span::new(value.end, value.end), content: ", persistent=False)".to_owned() };
-    Some(unsafe_(format!("Register the buffer `{name}`"), vec![head, tail]))
+    Some(unsafe_(format!("Register `{own}.{name}` as a buffer"), vec![head, tail]))
 }
 
 /// `self.layers = [nn.Linear(2, 2)]` → `self.layers = nn.ModuleList([nn.Linear(2, 2)])`. The state dict has more keys then, and the
@@ -68,7 +68,7 @@ pub(super) fn hold(syntax: &Syntax<'_>, at: Span, class: &str) -> Option<Draft> 
     } else {
         return None;
     }
-    Some(unsafe_(format!("Keep them in a `{}`", holder.text), changes))
+    Some(unsafe_(format!("Make `{}` an `{}`", syntax.slice(place.attribute), holder.text), changes))
 }
 
 /// Is it a display or comprehension of what may be modules, by texts if it is a dict? Containers in containers, texts and numbers are none.

@@ -40,7 +40,7 @@ pub(super) fn ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let not = if not { "not " } else { "" };
     let content = format!("{not}isinstance({exception}, {})", class.text);
     let changes = class.import.into_iter().chain([Change { span: at, content }]).collect();
-    Some(unsafe_(format!("Ask for the class: `{}`", class.text), changes))
+    Some(unsafe_(format!("Test the class of the exception: `{}`", class.text), changes))
 }
 
 /// `any(mark in str(e) for mark in MARKS)` → `isinstance(e, torch.OutOfMemoryError) or any(…)`: the list may have other words, too.
@@ -79,7 +79,7 @@ fn also_ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     if !alone {
         changes.push(Change { span: to, content: close.to_owned() });
     }
-    Some(unsafe_(format!("Ask for the class, too: `{}`", class.text), changes))
+    Some(unsafe_(format!("Test the class of the exception as well: `{}`", class.text), changes))
 }
 
 /// The variable with the exception whose text this is: the only one that is in it, if a handler around binds that or the function is given

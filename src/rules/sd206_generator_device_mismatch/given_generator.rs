@@ -48,22 +48,32 @@ fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
         || function.class.is_some_and(|class| offloads(file, ClassKey { module: file.module, class }));
     let look = Draws { file, function };
     let plain: Vec<(ExprId, Span)> = draws.iter().copied().filter(|&(e, _)| !look.is_by_helper(e)).collect();
-    let at = if offloads() {
+    let (draw, at) = if offloads() {
         let on_host = draws.iter().find(|&&(draw, _)| look.is_where_prepared(draw));
-        plain.first().or(on_host)?.1
+        *plain.first().or(on_host)?
     } else {
-        plain.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?.1
+        *plain.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?
     };
     let message = format!(
-        "`{}` draws here with the generator that it is given, and never asks where that is",
+        "`{}()` raises if the caller's `generator` is on another device: `{}` does not check `generator.device`",
+        drawn_by(file, draw),
         function.name
     );
-    let label = "raises where the generator is on another device";
+    let label = "raises if `generator` is on another device";
     let place = |span| Place { file: file.cx.file, span };
     let finding = Finding::new(CODE, World::Cuda, message, Label::new(place(at), label))
-        .related(place(function.name_span), "given a generator here")
-        .help("draw where the generator is, `device=generator.device`, and move what is drawn");
+        .related(place(function.name_span), "takes the generator of the caller")
+        .help("draw with `device=generator.device` if the caller gives a generator, and move the result with `.to(…)`");
     Some(finding)
+}
+
+/// The name of the function that a draw calls.
+fn drawn_by(file: &File<'_>, draw: ExprId) -> Sym {
+    let called = match file.ir.expr(draw) {
+        Expr::Call(call) => file.ir.last_name(file.ir.call(call).func),
+        _ => None,
+    };
+    called.unwrap_or_else(|| Sym::new("randn"))
 }
 
 /// A function that draws.

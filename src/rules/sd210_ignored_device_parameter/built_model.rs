@@ -5,6 +5,7 @@ use crate::flow::is_module_class;
 use crate::ir::{ArgKind, Expr, ExprId, Function, Module, Param, Slot, Stmt, Var};
 use crate::link::{ModIdx, Resolved};
 use crate::rules::shared::file::File;
+use crate::rules::shared::rewriting::quotable;
 use crate::sym::Sym;
 use crate::torch::{self, State};
 
@@ -36,13 +37,15 @@ pub(super) fn left_where_made(file: &File<'_>, function: &Function, param: &Para
     };
     let (name, given) = (function.name, param.name);
     let message = if uses.is_empty() {
-        format!("`{name}` is given `{given}` and never looks at it: this is made on the CPU")
+        format!("`{name}` does not use its parameter `{given}`: this model is made on the CPU")
     } else {
-        format!("`{name}` loads to `{given}` what is copied into this, and gives this back on the CPU")
+        format!("`{name}` loads the weights to `{given}`, but returns this model on the CPU")
     };
     let at = file.ir.span(at);
-    let found = file.parameter_finding(at, message, "not where the caller wants it", function.name_span);
-    Some(if uses.is_empty() { found } else { found.help(format!("move it: `.to({given})`")) })
+    let found = file.parameter_finding(at, message, "on the CPU", function.name_span);
+    let moved = quotable(format!("{}.to({given})", file.text_of(at)));
+    let moved = moved.unwrap_or_else(|| format!(".to({given})"));
+    Some(found.help(format!("move the model: `{moved}`")))
 }
 
 /// Where the function names its parameter.

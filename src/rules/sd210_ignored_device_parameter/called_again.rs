@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a method is called again that was told a device before, and is not told it this time.
+//! SD210 ignored-device-parameter: a method is called again, without the device that an earlier call passed.
 
 use crate::finding::Finding;
 use crate::flow::conditions;
@@ -52,11 +52,14 @@ pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: S
         told.then_some((at, name, default))
     })?;
     let message = format!(
-        "`{name}` has run before, on the device that it was told, and is left to its default now, `{default}`"
+        "`{name}` ran before with a device from its caller, but this call uses the default, `{default}`"
     );
-    let given = (function.name_span, "only where it has run before");
-    let found = file.device_finding(at, message, "the device is not the same again", given);
-    Some(found.help("remember the device that it is told, and pass that on"))
+    let given = (function.name_span, format!("runs only after `{name}`"));
+    let found = file.device_finding(at, message, "may be another device than before", given);
+    Some(
+        found
+            .help(format!("keep the device of the first call in an attribute, and pass it to `{name}` here")),
+    )
 }
 
 /// What is known of the object's attributes where the test has come out so.

@@ -1,16 +1,21 @@
 //! SD210 ignored-device-parameter: what a function makes, loads or moves elsewhere than to the device that it is given.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, Function, Whole};
 use crate::link::Resolved;
 use crate::rules::sd105_load_without_map_location::CODE as LOAD;
 use crate::rules::shared::file::File;
-use crate::span::Span;
+use crate::rules::shared::rewriting::{Written, quotable};
+use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
 
-/// A load is a matter of its own, whatever was given.
-const LOADED: &str = "this is loaded to where it was saved from";
+/// A factory without `device=`.
+const MADE: &str = "this tensor is made on the CPU";
+
+/// A load is a matter of its own: SD105.
+const LOADED: &str = "this loads to the device that the file was saved from";
 
 impl File<'_> {
     /// What the function loads somewhere else. A method that has its parameters from others need not make or move anything,
@@ -29,13 +34,27 @@ impl File<'_> {
                 })
                 .map(|what| (at, what))
         })?;
-        let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
-        let mut finding =
-            self.parameter_finding(call, message, "not where the caller wants it", function.name_span);
+        let message = format!("`{}` does not use its parameter `{param}`: {what}", function.name);
+        let mut finding = self.parameter_finding(call, message, IGNORES_CALLER, function.name_span);
         if what == LOADED {
             finding.code = LOAD;
         }
-        Some(finding)
+        let help = self.to_parameter(call, param, what);
+        Some(finding.help(help))
+    }
+
+    /// The call with the parameter.
+    fn to_parameter(&self, call: Span, param: Sym, what: &str) -> String {
+        let written = Written::at(self.cx, Place { file: self.cx.file, span: call });
+        let code = written.and_then(|w| match what {
+            LOADED => w.with(&format!("map_location={param}")),
+            MADE => w.with(&format!("device={param}")),
+            _ => w.method().and_then(|(base, _)| quotable(format!("{}.to({param})", w.text(base)))),
+        });
+        match code {
+            Some(code) => format!("use the parameter: `{code}`"),
+            None => format!("use the parameter `{param}` here"),
+        }
     }
 
     /// Is the tensor empty, or asked at once for something that is no tensor?
@@ -82,7 +101,7 @@ impl File<'_> {
                     return Some("this goes to the current GPU");
                 }
                 "to" if call.args.len() == 1 && literal(call.args[0].value) => {
-                    return Some("this goes to a device that is written down");
+                    return Some("this goes to a hard-coded device");
                 }
                 _ => {}
             }
@@ -96,7 +115,7 @@ impl File<'_> {
         let op = torch::function(path)?;
         let plain = op.kind == torch::Kind::Factory && op.accepts.device && op.honours_default;
         (param.as_str() == "device" && plain && !has_keyword(call, "device") && !has_keyword(call, "out"))
-            .then_some("this is made on the CPU")
+            .then_some(MADE)
     }
 
     /// Does the call load something that is to go to this parameter, and that goes back to where it was saved from?

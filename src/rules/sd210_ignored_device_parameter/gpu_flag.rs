@@ -1,5 +1,6 @@
 //! SD210 ignored-device-parameter: a flag that sends tensors to the GPU, which a function is given and does not hand on.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, IfElse, Module, Stmt, Var};
 use crate::link::{ModIdx, Resolved};
@@ -19,12 +20,12 @@ pub(super) fn not_handed_on(file: &File<'_>, function: &Function) -> Option<Find
         Some((p.name, call?))
     })?;
     let message = format!(
-        "`{}` is given `{flag}` and never looks at it: `{callee}`, which takes it as well, is left to its default",
+        "`{}` does not use its parameter `{flag}`: this call leaves the `{flag}` of `{callee}` at its default",
         function.name
     );
-    let given = (function.name_span, "a flag is given here");
-    let finding = file.device_finding(at, message, "not where the caller wants it", given);
-    Some(finding.help(format!("pass it on: `{flag}={flag}`")))
+    let given = (function.name_span, "takes a flag for the GPU");
+    let finding = file.device_finding(at, message, IGNORES_CALLER, given);
+    Some(finding.help(file.pass_on(at, flag)))
 }
 
 fn is_flag(ir: &Module, default: ExprId) -> bool {

@@ -1,10 +1,12 @@
 //! SD210 ignored-device-parameter: a device that a function is given, and that gets lost in between.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::flow::conditions;
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, IfElse, Param, Stmt, UnaryOp, Var};
 use crate::link::Resolved;
 use crate::rules::shared::file::File;
+use crate::rules::shared::rewriting::{Written, quotable};
 use crate::span::Span;
 use crate::world::World;
 
@@ -96,11 +98,10 @@ impl Look<'_> {
         }
         let name = self.name();
         let message =
-            format!("without CUDA `{name}` is lost: the `else` is that of `{name} or …` as a whole");
-        let mut finding =
-            self.file.parameter_finding(at, message, "whatever the caller wants", self.function.name_span);
+            format!("without CUDA this ignores `{name}`: the `else` applies to all of `{name} or …`");
+        let mut finding = self.file.parameter_finding(at, message, IGNORES_CALLER, self.function.name_span);
         finding.world = World::NoCuda;
-        finding.help = Some(format!("put the choice in brackets: `{name} or (… if … else …)`"));
+        finding.help = Some(format!("put the choice in parentheses: `{}`", self.in_parentheses(at)));
         Some(finding)
     }
 
@@ -138,12 +139,15 @@ impl Look<'_> {
                 _ => None,
             }
         })?;
-        let message =
-            format!("`{}` is given `{}`, and this is about the current GPU", self.function.name, self.name());
+        let message = format!(
+            "`{path}()` works on the current GPU, but `{}` takes `{}`",
+            self.function.name,
+            self.name()
+        );
         let mut finding = self.file.parameter_finding(
             at,
             message,
-            "not the one that the caller means",
+            "not always the device of the caller",
             self.function.name_span,
         );
         finding.help = Some(format!("pass it on: `{path}({})`", self.name()));
@@ -200,14 +204,16 @@ impl Look<'_> {
         if bound {
             return None;
         }
-        let message = format!(
-            "this goes to `{}`, which may be `None`, and not to the device that has been chosen for it",
-            self.name()
-        );
-        let mut finding =
-            self.file.parameter_finding(at, message, "stays where it is for `None`", self.function.name_span);
-        finding.help = Some(format!("move it to what was chosen: `.to(self.{name})`"));
-        Some(finding.related(crate::span::Place { file: self.file.cx.file, span: chosen }, "chosen here"))
+        let message =
+            format!("this moves nothing if `{}` is `None`: `self.{name}` has the chosen device", self.name());
+        let label = format!("`{}` may be `None`", self.name());
+        let mut finding = self.file.parameter_finding(at, message, label, self.function.name_span);
+        let place = |span| crate::span::Place { file: self.file.cx.file, span };
+        let code = Written::at(self.file.cx, place(at))
+            .and_then(|call| quotable(format!("{}(self.{name})", call.callee())));
+        let code = code.unwrap_or_else(|| format!(".to(self.{name})"));
+        finding.help = Some(format!("move it to the chosen device: `{code}`"));
+        Some(finding.related(place(chosen), "the device is chosen here"))
     }
 
     /// `device or other`, `device if device is not None else other`
@@ -232,6 +238,21 @@ impl Look<'_> {
     fn moves(&self, call: Call<'_>) -> bool {
         let to = matches!(self.file.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
         to && matches!(call.args, [a] if a.kind == ArgKind::Positional && self.is_own(a.value))
+    }
+
+    /// `device or (choice)` for the conditional expression at this place.
+    fn in_parentheses(&self, at: Span) -> String {
+        let (ir, name) = (self.file.ir, self.name());
+        let text = |e: ExprId| self.file.text_of(ir.span(e));
+        let code = self.file.inside(self.function).find_map(|(_, e, span)| {
+            let Expr::IfElse(id) = e else { return None };
+            let IfElse { test, then, orelse } = ir.if_else(id);
+            let Expr::Or(list) = ir.expr(then) else { return None };
+            let &[_, choice] = ir.list(list) else { return None };
+            let code = format!("{name} or ({} if {} else {})", text(choice), text(test), text(orelse));
+            (span == at).then(|| quotable(code))?
+        });
+        code.unwrap_or_else(|| format!("{name} or (… if … else …)"))
     }
 
     fn name(&self) -> &'static str {

@@ -1,9 +1,11 @@
 //! SD210 ignored-device-parameter: a method is given a device and calls the same method of its object's parts without it.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::ir::{ClassId, Expr, ExprId, FuncKind, Function, Module};
 use crate::link::{ClassKey, Resolved};
 use crate::rules::shared::file::{File, given_to_own, is_self};
+use crate::rules::shared::naming::is_short;
 use crate::sym::Sym;
 
 /// What a device is called that is given by itself or by its index.
@@ -26,9 +28,11 @@ pub(super) fn without_it(file: &File<'_>, function: &Function) -> Option<Finding
         (same && takes_it(file, key, part, name, given.name)).then_some(at)
     })?;
     let (name, what) = (function.name, given.name);
-    let message = format!("`{name}` is given `{what}` and calls the same of its parts without it");
-    let found = file.parameter_finding(at, message, "not where the caller wants it", function.name_span);
-    Some(found.help(format!("pass it on: `{what}={what}`")))
+    let call = Some(file.text_of(at)).filter(|text| is_short(text));
+    let call = call.map_or_else(|| format!("the `{name}` of its parts"), |text| format!("`{text}`"));
+    let message = format!("`{name}` takes `{what}`, but does not pass it on to {call}");
+    let found = file.parameter_finding(at, message, IGNORES_CALLER, function.name_span);
+    Some(found.help(file.pass_on(at, what)))
 }
 
 /// Has the part been made by one of the object's methods, of a class of which that method takes a parameter of this name?

@@ -26,7 +26,7 @@ impl File<'_> {
         // What is rebound, or decided inside, is not the caller's any more.
         let rebound = !self.assignments(function, param.slot).is_empty();
         let at = function.name_span;
-        let given = Given { slot: param.slot, name: param.name, at, told: "given a device here", own: false };
+        let given = Given { slot: param.slot, name: param.name, at, told: "takes a device", own: false };
         (!rebound).then(|| self.left_out(function, &given))?
     }
 
@@ -38,7 +38,7 @@ impl File<'_> {
         }
         let &[(at, value)] = &*self.assignments(function, slot) else { return None };
         let picked = self.picks_device(value);
-        let given = Given { slot, name: device, at, told: "chosen here", own: true };
+        let given = Given { slot, name: device, at, told: "the device is chosen here", own: true };
         (picked && self.is_handed_out(function, slot)).then(|| self.left_out(function, &given))?
     }
 
@@ -123,11 +123,11 @@ impl File<'_> {
                 return None;
             }
             let what = given.name;
-            let takes = if what.as_str() == "device" { "a device".to_owned() } else { format!("`{what}`") };
-            let message = format!("`{name}` takes {takes} as well, and is left to its default, `{default}`");
+            let message =
+                format!("this call does not pass `{what}` on: `{name}` uses its default, `{default}`");
             let found = self
-                .device_finding(at, message, "the device is not passed on", (given.at, given.told))
-                .help(format!("pass it on: `{what}={what}`"));
+                .device_finding(at, message, format!("`{what}` is not passed on"), (given.at, given.told))
+                .help(self.pass_on(at, what));
             Some(found)
         })
     }

@@ -1,5 +1,6 @@
 //! SD210 ignored-device-parameter: a device that a function is given, and overwrites.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::ir::{Expr, ExprId, Function, IfElse, Param, Stmt, StmtId, Var};
 use crate::link::Resolved;
@@ -25,11 +26,14 @@ impl File<'_> {
         if looked_at || !self.chooses_device(value) || self.is_from_base(function) {
             return None;
         }
-        let message = format!(
-            "`{}` is given `{}` and overwrites it without having looked at it",
-            function.name, param.name
-        );
-        Some(self.parameter_finding(at, message, "whatever the caller wants", function.name_span))
+        let name = param.name;
+        let message = format!("`{}` overwrites its parameter `{name}` before it reads it", function.name);
+        let found = self.parameter_finding(at, message, IGNORES_CALLER, function.name_span);
+        Some(found.help(if param.default.is_some_and(|d| self.ir.expr(d) == Expr::None) {
+            format!("choose a device only if the caller gives none: `if {name} is None:` before this line")
+        } else {
+            format!("remove this line, and use the `{name}` of the caller")
+        }))
     }
 
     /// `"cuda"`, `torch.device(…)`, or one of two such.

@@ -1,5 +1,6 @@
 //! SD210 ignored-device-parameter: a module's own `cuda()`, which is given a device and calls the base's without it.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::flow::is_module_class;
 use crate::ir::{Expr, Function, ParamKind, Var};
@@ -38,10 +39,10 @@ pub(super) fn to_current_gpu(file: &File<'_>, function: &Function) -> Option<Fin
     let star = device.kind == ParamKind::Star;
     let (what, help) = if star { ("*", "*args, **kwargs") } else { ("", device.name.as_str()) };
     let message = format!(
-        "`{name}` is given `{what}{}` and never looks at it: this goes to the current device",
+        "`{name}` does not use its parameter `{what}{}`: this moves the module to the current device",
         device.name
     );
-    let mut found = file.parameter_finding(at, message, "not where the caller wants it", function.name_span);
+    let mut found = file.parameter_finding(at, message, IGNORES_CALLER, function.name_span);
     if let Some(backend) = Backend::from_name(name.as_str()) {
         found.world = World::With(backend);
     }

@@ -1,5 +1,6 @@
 //! SD210 ignored-device-parameter: a method is given a device and sends tensors to the one that its object has.
 
+use super::IGNORES_CALLER;
 use crate::finding::Finding;
 use crate::flow::argument;
 use crate::ir::{
@@ -8,6 +9,7 @@ use crate::ir::{
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::shared::file::File;
 use crate::rules::shared::offloading::{EXECUTION, offloads, says_order};
+use crate::rules::shared::rewriting::quotable;
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
@@ -54,8 +56,11 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
             && until.is_none_or(|until| at.end <= until.start);
         sent.then_some(at)
     })?;
-    let message = format!("`{}` is given `device`, and this goes to `self.device`", function.name);
-    Some(file.parameter_finding(at, message, "not where the caller wants it", function.name_span))
+    let message = format!("`{}` takes `device`, but this goes to `self.device`", function.name);
+    let found = file.parameter_finding(at, message, IGNORES_CALLER, function.name_span);
+    let code = file.text_of(at).replace("self.device", "device");
+    let code = quotable(code).unwrap_or_else(|| "device".to_owned());
+    Some(found.help(format!("use the parameter: `{code}`")))
 }
 
 /// `x.to(self.device)` in a method of a class that has a device to run on besides, or `x.to(pipe.device)` in a function that
@@ -87,12 +92,14 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
     })?;
     let receiver = param.name;
     let message = format!(
-        "this goes to `{name}.device`, and while parts are offloaded that is the CPU or `meta`: `{receiver}.{EXECUTION}` is where they run"
+        "`{name}.device` is the CPU or `meta` while parts are offloaded, but they run on `{receiver}.{EXECUTION}`"
     );
     let mut finding =
-        file.parameter_finding(at, message, "not where offloaded parts run", function.name_span);
+        file.parameter_finding(at, message, "not the device on which the parts run", function.name_span);
     finding.related.clear();
-    finding.help = Some(format!("send it where the parts run: `{receiver}.{EXECUTION}`"));
+    let there = format!("{receiver}.{EXECUTION}");
+    let code = quotable(file.text_of(at).replace(&format!("{name}.device"), &there)).unwrap_or(there);
+    finding.help = Some(format!("use the device on which the parts run: `{code}`"));
     Some((name, finding))
 }
 

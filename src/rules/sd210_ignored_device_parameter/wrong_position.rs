@@ -42,12 +42,12 @@ pub(super) fn to_another(file: &File<'_>, function: &Function, param: &Param) ->
             return None;
         }
         let message = format!(
-            "`{}` is given for `{}` here, and not for the parameter of its own name",
+            "this call passes `{0}` by position for the parameter `{1}`, not for the parameter `{0}`",
             param.name, taken.name
         );
-        let found =
-            file.parameter_finding(at, message, "by its position, it is something else", function.name_span);
-        Some(found.help(format!("give it by its name: `{0}={0}`", param.name)))
+        let label = format!("`{}` becomes `{}`", param.name, taken.name);
+        let found = file.parameter_finding(at, message, label, function.name_span);
+        Some(found.help(format!("pass it by name: `{0}={0}`", param.name)))
     })
 }
 

@@ -97,12 +97,12 @@ impl File<'_> {
 
     pub(super) fn resolved_finding(&self, name: Sym, at: Span) -> Finding {
         let message = format!(
-            "the modules in `self.{name}` are in a plain list: `.to()`, `parameters()` and `state_dict()` miss them"
+            "`self.{name}` is a plain list: `.to()`, `parameters()` and `state_dict()` do not see its modules"
         );
         let attribute = Place { file: self.cx.file, span: at };
-        let label = Label::new(attribute, "not registered");
+        let label = Label::new(attribute, "does not register its modules");
         Finding::new(CODE, World::Always, message, label)
-            .help("keep them in an `nn.ModuleList`")
+            .help("make it an `nn.ModuleList`, which registers its modules")
             .remedy([Remedy::Hold { attribute, class: "ModuleList" }])
     }
 

@@ -1,8 +1,8 @@
-//! SD406 missing-set-device: each starts with GPU 0 as its current device, whatever the one that starts it has chosen.
+//! SD406 missing-set-device: a new thread starts with GPU 0 as its current device.
 //!
-//! `torch.cuda.set_device` is the thread's that calls it (`cudaSetDevice` is). A new thread that asks for its current device is
-//! told GPU 0 in every process. Reported only where the project chooses another device, and of what the thread runs as far as
-//! calls can be followed.
+//! `torch.cuda.set_device` changes the current device of one thread, as `cudaSetDevice` does. The current device of a new thread is
+//! GPU 0 in every process. The rule reports it only if the project chooses another device, and if the thread asks for the current
+//! device in functions that calls lead to.
 
 use rustc_hash::FxHashSet;
 
@@ -14,25 +14,26 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::check::Context;
 use crate::rules::shared::file::{File, is_self};
 use crate::rules::shared::test_code::in_tests;
+use crate::rules::shared::written::CallAt;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// So many functions are followed from where a thread starts.
+/// The largest number of functions that the rule follows from the start of a thread.
 const MAX_FUNCTIONS: usize = 24;
 
-/// What starts one thread, and what starts several, with the position of an initializer.
+/// The class of one thread, and the classes of several with the position of their initializer.
 const THREAD: &str = "threading.Thread";
 const POOLS: &[(&str, usize)] = &[
     ("concurrent.futures.ThreadPoolExecutor", 2),
     ("concurrent.futures.thread.ThreadPoolExecutor", 2),
     ("multiprocessing.pool.ThreadPool", 1),
 ];
-/// Methods of a pool that are given what to run.
+/// Methods of a pool that take the function to run.
 const SUBMITS: &[&str] =
     &["submit", "map", "apply", "apply_async", "map_async", "imap", "imap_unordered", "starmap"];
 
-/// What chooses the current device of the thread that calls it.
+/// Functions that choose the current device of the calling thread.
 const CHOICES: &[&str] =
     &["torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx"];
 
@@ -58,7 +59,7 @@ pub(super) fn started(cx: &Context<'_>) -> Vec<Finding> {
     started.into_iter().filter_map(|s| file.on_first_gpu(&s)).collect()
 }
 
-/// Where threads are made, and what one of them runs first.
+/// The call that starts threads, and the function that one of them runs first.
 struct Started {
     at: ExprId,
     runs: (ModIdx, FuncId),
@@ -97,7 +98,7 @@ impl File<'_> {
         same && self.ir.names_the_same(pool, e)
     }
 
-    /// What the value is kept in: a variable, or an attribute of the object.
+    /// The variable or attribute that keeps the value.
     fn named(&self, value: ExprId) -> Option<ExprId> {
         self.ir.stmts.iter().find_map(|s| match s {
             Stmt::Assign { targets, value: v } if *v == value => match *self.ir.list(*targets) {
@@ -109,12 +110,12 @@ impl File<'_> {
         })
     }
 
-    /// A function of the project, or a method of the object that speaks of it.
+    /// A function of the project, or a method of the same object.
     fn function_of(&self, e: ExprId) -> Option<(ModIdx, FuncId)> {
         function_in(self, self.module, self.ir, e)
     }
 
-    /// Does the project choose a device that may not be the first one anywhere that this file leads to, other than in what its
+    /// Do this file and the files that it imports choose a device other than the first one, outside the functions that the
     /// threads run?
     fn project_chooses(&self, started: &[Started]) -> bool {
         let (mut seen, mut open) = (FxHashSet::default(), vec![self.module]);
@@ -152,21 +153,27 @@ impl File<'_> {
         let (m, f) = started.runs;
         let name = self.cx.program.get(m).ir.function(f).name;
         let message = format!(
-            "the thread that runs `{name}` starts with GPU 0 as its current device, whatever this one has chosen"
+            "the thread that runs `{name}` starts on GPU 0: `torch.cuda.set_device()` in another thread does not change that"
         );
         let at = Place { file: self.cx.file, span: self.ir.span(started.at) };
-        let label = Label::new(at, "starts on GPU 0");
-        let help =
-            "choose in the thread as well: `torch.cuda.set_device(…)` first, or as the pool's `initializer`";
+        let label = Label::new(at, "the current device of a new thread is GPU 0");
+        let is_pool =
+            CallAt::new(self.cx, at).and_then(|call| call.function()).is_some_and(|path| path != THREAD);
+        let help = if is_pool {
+            "choose the GPU in each thread: `initializer=torch.cuda.set_device, initargs=(device,)`"
+                .to_owned()
+        } else {
+            format!("call `torch.cuda.set_device(device)` at the beginning of `{name}`")
+        };
         let mut finding =
             Finding::new(CODE, World::Cuda, message, label).help(help).assume([Assumption::NoGpuChosen]);
         if asked != at {
-            finding = finding.related(asked, "the current device is meant here");
+            finding = finding.related(asked, "asks for the current device");
         }
         Some(finding)
     }
 
-    /// Where what the thread runs asks for the current device, if nothing on the way chooses one.
+    /// The place where the thread asks for the current device, if no function that it runs chooses one.
     fn asks_for_current(&self, first: (ModIdx, FuncId)) -> Option<Place> {
         let program = self.cx.program;
         let (mut seen, mut next, mut asked) = (vec![first], 0, None);
@@ -216,7 +223,7 @@ fn is_first(ir: &Module, device: ExprId) -> bool {
     }
 }
 
-/// Is it done for some arguments only, `if device is None: device = torch.cuda.current_device()`? Which are given is not known.
+/// Does it depend on an argument: `if device is None: device = torch.cuda.current_device()`? The arguments are not known.
 fn hangs_on_argument(ir: &Module, function: &Function, at: Span) -> bool {
     let of_argument = |test: ExprId| {
         ir.exprs_in(test).any(|n| match ir.exprs[n] {
@@ -256,13 +263,13 @@ fn chooses(ir: &Module, call: Call<'_>) -> bool {
         "device" | "stream" | "device_of" | "device_index" => !call.args.is_empty(),
         other => other.contains("set_device") || other.contains("setDevice"),
     });
-    // `torch.device("cuda:1")` names one, and chooses nothing.
+    // `torch.device("cuda:1")` names a device and does not choose it.
     let names = matches!(ir.expr(call.func), Expr::Attr { base, .. }
         if ir.last_name(base).is_some_and(|n| n.as_str() == "torch"));
     named && !names
 }
 
-/// The function of the project that an expression names: by import, or a method of the object of the method that speaks of it.
+/// The function of the project that an expression names, or the method of the same object.
 fn function_in(file: &File<'_>, m: ModIdx, ir: &Module, e: ExprId) -> Option<(ModIdx, FuncId)> {
     let program = file.cx.program;
     match ir.expr(e) {
@@ -273,7 +280,7 @@ fn function_in(file: &File<'_>, m: ModIdx, ir: &Module, e: ExprId) -> Option<(Mo
         _ => match program.resolve_expr(m, e) {
             Some(Resolved::Function(m, f)) => Some((m, f)),
             Some(_) => None,
-            // A function that is defined where it is used.
+            // A function that is defined in the same function.
             None => {
                 let (around, name) = (ir.function_around(e), ir.variable_of(e)?);
                 let own = (0u32..).zip(&ir.functions).find(|(_, f)| {

@@ -1,7 +1,7 @@
 //! SD505 graph-retained-by-accumulation: running averages that modules keep with their graphs.
 //!
-//! `self.level = 0.9 * self.level + 0.1 * y.mean()` in a method, where `y` is what a layer gives: each value remembers how
-//! all before it came about, and nothing ever cuts that.
+//! `self.level = 0.9 * self.level + 0.1 * y.mean()` in a method, where `y` is the output of a layer: each value keeps the
+//! graphs of all earlier ones.
 
 use super::CODE;
 use super::states::THOUGHT_OF;
@@ -9,12 +9,13 @@ use crate::finding::{Finding, Label};
 use crate::ir::{Arg, BinOp, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::link::ClassKey;
 use crate::rules::check::Context;
+use crate::rules::shared::written::{line_with, operand, quoted};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// Names that say so here besides: that the graph is wanted, or left in another way.
+/// More names that show that the author has thought about the graph.
 const ALSO: &[&str] = &["tolist", "backward", "is_grad_enabled"];
 
 /// SD505 graph-retained-by-accumulation, of averages in attributes
@@ -66,19 +67,19 @@ impl Method<'_> {
                 candidates.push((ir.stmt_spans[n], name, rest));
             }
         }
-        found.extend(self.in_place().into_iter().map(|at| self.finding(at)));
+        found.extend(self.in_place().into_iter().map(|at| self.finding(at, None)));
         if candidates.is_empty() || self.thinks() {
             return;
         }
         for (at, name, rest) in candidates {
             if self.has_graph(rest) && !self.is_set_elsewhere(name, at) {
-                found.push(self.finding(at));
+                found.push(self.finding(at, Some(rest)));
             }
         }
     }
 
-    /// `self.level.mul_(0.9).add_(0.1 * m)` in `forward`, where `m` is a moment of what it is given: what a layer is given in
-    /// training has a graph, and from then on the buffer has one.
+    /// `self.level.mul_(0.9).add_(0.1 * m)` in `forward`, where `m` is a mean or a variance of the input. In training, the input of a
+    /// layer has a graph, and then the buffer has one.
     fn in_place(&self) -> Vec<Span> {
         let ir = self.ir;
         let adds = ["mul_", "add_"].iter().all(|name| ir.has_attribute(Sym::new(name)));
@@ -106,7 +107,7 @@ impl Method<'_> {
         Some((base, name.as_str(), call.args))
     }
 
-    /// Variables that are means or variances of what the method was given, and of nothing else.
+    /// Variables that are means or variances of the arguments only.
     fn moments(&self) -> Vec<Var> {
         let ir = self.ir;
         let params: Vec<Var> = self.function.params.iter().skip(1).map(|p| Var::Local(p.slot)).collect();
@@ -143,7 +144,7 @@ impl Method<'_> {
         }
     }
 
-    /// What is added to a part of what the attribute was: the other side of `decay * self.level + …`.
+    /// The other operand of `decay * self.level + …`.
     fn added_to(&self, target: ExprId, value: ExprId) -> Option<ExprId> {
         let Expr::Binary { op: BinOp::Add, left, right } = self.ir.expr(value) else { return None };
         let part = |e: ExprId| match self.ir.expr(e) {
@@ -159,7 +160,7 @@ impl Method<'_> {
         }
     }
 
-    /// Does the method say anything of graphs?
+    /// Does the method mention graphs or gradients?
     fn thinks(&self) -> bool {
         let ir = self.ir;
         ir.exprs_of(self.function).any(|n| match ir.exprs[n] {
@@ -174,7 +175,7 @@ impl Method<'_> {
         })
     }
 
-    /// Is it what one of the module's layers gives, or made of a variable that is?
+    /// Is it the output of a layer of the module, or made from a variable with such an output?
     fn has_graph(&self, e: ExprId) -> bool {
         let ir = self.ir;
         let from_layers = |e: ExprId| ir.exprs_in(e).any(|n| self.calls_layer(ir.exprs[n]));
@@ -193,7 +194,7 @@ impl Method<'_> {
             })
     }
 
-    /// `self.layer(x)`, and no method of its own.
+    /// `self.layer(x)`, where `layer` is not a method.
     fn calls_layer(&self, e: Expr) -> bool {
         let Expr::Call(c) = e else { return false };
         self.own(self.ir.call(c).func).is_some_and(|name| {
@@ -201,7 +202,7 @@ impl Method<'_> {
         })
     }
 
-    /// Is the attribute of that name begun anew somewhere, but in the constructor?
+    /// Does code other than the constructor set the attribute again?
     fn is_set_elsewhere(&self, name: Sym, at: Span) -> bool {
         let ir = self.ir;
         let constructors: Vec<Span> =
@@ -223,11 +224,20 @@ impl Method<'_> {
         })
     }
 
-    fn finding(&self, at: Span) -> Finding {
+    /// `added`: the value that the statement adds to the average, if it is one expression.
+    fn finding(&self, at: Span, added: Option<ExprId>) -> Finding {
         let place = Place { file: self.cx.file, span: at };
         let label = Label::new(place, "keeps the graph of every call");
-        let message =
-            "this running average is kept with the graphs of all calls before, which stay in memory";
-        Finding::new(CODE, World::Cuda, message, label).help("average what has no graph: `.detach()`")
+        let what = quoted(self.cx, place, "this running average");
+        let message = format!("{what} keeps the autograd graph of every earlier call in memory");
+        let cut = added.and_then(|added| {
+            let added = Place { span: self.ir.span(added), ..place };
+            line_with(self.cx, added, &format!("{}.detach()", operand(self.cx, added)?))
+        });
+        let help = match cut {
+            Some(line) => format!("detach the new value: `{line}`"),
+            None => "detach the new value: `.detach()`".to_owned(),
+        };
+        Finding::new(CODE, World::Cuda, message, label).help(help)
     }
 }

@@ -3,7 +3,7 @@
 use crate::ir::{BinOp, Expr, ExprId, Module, Whole};
 use crate::span::Span;
 
-/// What an item belongs to: `totals` of `totals[key]`.
+/// The container of an item: `totals` of `totals[key]`.
 pub(super) fn whole(ir: &Module, mut e: ExprId) -> ExprId {
     while let Expr::Index { base, .. } = ir.expr(e) {
         e = base;
@@ -44,7 +44,7 @@ pub(super) fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
     }
 }
 
-/// The innermost function around a place; nothing for the file's own body.
+/// The innermost function around a place, or an empty span in the module body.
 pub(super) fn scope_of(ir: &Module, at: Span) -> Span {
     let around = ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(at));
     around.map(|f| f.span).max_by_key(|s| s.start).unwrap_or_default()

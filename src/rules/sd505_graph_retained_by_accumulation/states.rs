@@ -1,8 +1,8 @@
 //! SD505 graph-retained-by-accumulation: recurrent states that are carried from round to round with their graphs.
 //!
-//! `out, state = cell(x, state)` makes each state remember how all before it came about. That is wanted where the loss of
-//! all rounds is differentiated at the end; it is a leak where every round is differentiated for itself, or where the
-//! states are put away for later.
+//! After `out, state = cell(x, state)`, each state keeps the graphs of all earlier ones. That is right if the program differentiates
+//! the loss of all iterations at the end. It is a leak if the program differentiates each iteration, or keeps the
+//! states for later.
 
 use std::ops::Range;
 
@@ -18,11 +18,11 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// Names that say that somebody has thought about the graph.
+/// Names that show that the author has thought about the graph.
 pub(super) const THOUGHT_OF: &[&str] =
     &["detach", "detach_", "no_grad", "inference_mode", "data", "set_grad_enabled", "item", "numpy"];
 
-/// Modules of PyTorch that take a state and give a new one.
+/// Modules of PyTorch that take a state and return a new one.
 const RECURRENT: &[&str] = &["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"];
 
 /// SD505 graph-retained-by-accumulation, of states
@@ -63,13 +63,23 @@ impl File<'_> {
             }
             let Some((what, kept)) = self.leaks(state, &made) else { continue };
             let place = Place { file: self.cx.file, span: at };
-            let label = Label::new(place, "takes the state of the round before, with its graph");
-            let message = "this state is carried from round to round with the graph of all rounds before";
+            let label = Label::new(place, "takes the state of the previous iteration with its graph");
+            let name = self.cx.sources.text(Place { span: self.ir.span(state), ..place });
+            let message =
+                format!("`{name}` carries the autograd graphs of all earlier iterations into the next one");
+            let detached = match self.gives_pairs(call) {
+                Some(false) => format!(": `{name} = {name}.detach()`"),
+                Some(true) => format!(": `{name} = tuple(s.detach() for s in {name})`"),
+                None => " with `.detach()`".to_owned(),
+            };
             let mut f = Finding::new(CODE, World::Cuda, message, label)
                 .related(Place { file: self.cx.file, span: kept }, what)
-                .help("cut it: `.detach()` for each of its parts");
+                .help(format!("detach the state in each iteration{detached}"));
             if let Some((value, moved)) = carried {
-                f = f.related(Place { file: self.cx.file, span: moved }, "carried over here");
+                f = f.related(
+                    Place { file: self.cx.file, span: moved },
+                    "passes the state to the next iteration",
+                );
                 let value = Place { file: self.cx.file, span: self.ir.span(value) };
                 f = f.remedy(self.gives_pairs(call).map(|pairs| match pairs {
                     true => Remedy::DetachParts(value),
@@ -80,7 +90,7 @@ impl File<'_> {
         }
     }
 
-    /// What is done in each round.
+    /// The statements of an iteration.
     fn stmts(&self) -> impl Iterator<Item = (&Stmt, Span)> {
         let body = self.body.clone();
         self.ir.stmts[body.clone()].iter().zip(self.ir.stmt_spans[body].iter().copied())
@@ -109,7 +119,7 @@ impl File<'_> {
         names
     }
 
-    /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
+    /// The argument that becomes one of the results, in the call itself or by the only other assignment of the iteration.
     fn carries(
         &self,
         at: ExprId,
@@ -136,14 +146,14 @@ impl File<'_> {
         })
     }
 
-    /// What the rounds assign to a variable, but for the results of this call.
+    /// The values that the loop assigns to a variable, without the results of this call.
     fn given_to(&self, state: ExprId, cell: ExprId) -> Vec<(ExprId, Span)> {
         let mut given = Vec::new();
         for (s, at) in self.stmts() {
             let Stmt::Assign { targets, value } = *s else { continue };
             for &t in self.ir.list(targets) {
                 match (self.ir.expr(t), self.ir.expr(value)) {
-                    // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
+                    // Not `state = cell(x, state)` itself; another call detaches or creates the state.
                     (_, Expr::Call(_)) if same(self.ir, t, state) && value == cell => {}
                     (Expr::Var(_) | Expr::Attr { .. }, _) if same(self.ir, t, state) => {
                         given.push((value, at));
@@ -166,8 +176,8 @@ impl File<'_> {
         self.ir.exprs_in(e).any(|n| same(self.ir, ExprId(u32::try_from(n).unwrap_or(u32::MAX)), place))
     }
 
-    /// Is an attribute cut elsewhere: by what the rounds call, which gives it another value, or by anybody who takes a
-    /// detached one?
+    /// Is an attribute detached elsewhere: in a method that the loop calls and that assigns it, or in an expression that takes a
+    /// detached copy?
     fn is_cut(&self, state: ExprId, at: Span) -> bool {
         let ir = self.ir;
         let Expr::Attr { name: state, .. } = ir.expr(state) else { return false };
@@ -195,7 +205,7 @@ impl File<'_> {
             })
     }
 
-    /// Does the function around, or the loop's own code, say anything of graphs?
+    /// Does the function around the loop mention graphs or gradients?
     fn thinks(&self) -> bool {
         let around = self.ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(self.round));
         let around = around.max_by_key(|f| f.span.start).map_or(self.round, |f| f.span);
@@ -206,7 +216,7 @@ impl File<'_> {
             (around.contains(at) || heads.iter().any(|h| h.contains(at)))
                 && match *e {
                     Expr::Attr { name, .. } => THOUGHT_OF.contains(&name.as_str()) && name.as_str() != "item",
-                    // Who keeps every graph has thought of none.
+                    // `retain_graph=True` keeps every graph.
                     Expr::Call(c) => self.ir.call(c).args.iter().any(|a| {
                         matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph")
                             && self.ir.expr(a.value) != Expr::True
@@ -216,8 +226,8 @@ impl File<'_> {
         })
     }
 
-    /// Is it the call of a module that keeps the graph: a recurrent one of PyTorch, or one of the project's whose
-    /// `forward` says nothing else?
+    /// Is it the call of a module that keeps the graph: a recurrent module of PyTorch, or a module of the project whose
+    /// `forward` does not detach?
     fn is_recurrent(&self, call: Call<'_>) -> bool {
         let Some(made) = self.made_from(call.func) else { return false };
         match self.cx.program.resolve_expr(self.module, made) {
@@ -245,7 +255,7 @@ impl File<'_> {
         }
     }
 
-    /// Is the state a pair, as that of an LSTM, or one tensor? Nothing if layers of both kinds are there, or none.
+    /// Is the state a pair, as that of an LSTM, or one tensor? Gives nothing for layers of both kinds, and for none.
     fn gives_pairs(&self, call: Call<'_>) -> Option<bool> {
         let recurrent = |path: Sym| {
             let name = path.as_str().rsplit('.').next().unwrap_or_default();
@@ -297,7 +307,7 @@ impl File<'_> {
         }
     }
 
-    /// Where each round is differentiated for itself, or where the states go that outlive the loop.
+    /// The place where each iteration is differentiated, or where the program keeps the states after the loop.
     fn leaks(&self, state: ExprId, made: &[ExprId]) -> Option<(&'static str, Span)> {
         let calls = self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
             Expr::Call(c) if self.is_innermost(at) => Some((self.ir.call(c), at)),
@@ -306,13 +316,13 @@ impl File<'_> {
         calls.into_iter().find_map(|(call, at)| {
             let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
             match name.as_str() {
-                "backward" => Some(("each round is differentiated here", at)),
+                "backward" => Some(("each iteration runs a backward pass", at)),
                 "append" if matches!(self.ir.expr(base), Expr::Attr { .. }) => {
                     let kept = call.args.iter().any(|a| {
                         self.mentions(a.value, state)
                             || made.iter().skip(1).any(|&v| self.mentions(a.value, v))
                     });
-                    kept.then_some(("kept here", at))
+                    kept.then_some(("keeps the state", at))
                 }
                 _ => None,
             }

@@ -1,7 +1,7 @@
 //! SD505 graph-retained-by-accumulation: losses that are added up with their graphs.
 //!
-//! A loss whose `backward()` has been called in a round of a loop is not differentiated again; a sum or list that
-//! outlives the round keeps its graph all the same.
+//! A loss whose `backward()` has run in an iteration of a loop is not differentiated again. A sum or a list that lives
+//! longer than the iteration still keeps its graph.
 
 mod dicts;
 mod meters;
@@ -15,11 +15,12 @@ use crate::link::{ModIdx, Resolved};
 use crate::remedy::Remedy;
 use crate::rules::check::Context;
 use crate::rules::shared::test_code::has_tests;
+use crate::rules::shared::written::{line_with, operand, quoted};
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
 
-/// Under these nothing is recorded.
+/// Functions that switch gradients off.
 const CUTS: &[&str] = &["no_grad", "inference_mode"];
 
 thread_local! {
@@ -29,7 +30,7 @@ thread_local! {
 /// SD505 graph-retained-by-accumulation
 pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
-    // What a test trains is small, and it trains it for a few steps.
+    // A test trains a small model for a few steps.
     if has_tests(Place { file: cx.file, span: Span::default() }, cx) {
         return Vec::new();
     }
@@ -50,14 +51,14 @@ pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
-/// What was differentiated.
+/// A value that the program has differentiated.
 #[derive(Clone, Copy, PartialEq)]
 struct Loss {
     var: Var,
     slot: Slot,
 }
 
-/// What of a variable is a loss.
+/// The part of a variable that is a loss.
 #[derive(Clone, Copy, PartialEq)]
 enum Slot {
     Itself,
@@ -67,7 +68,7 @@ enum Slot {
     Every,
 }
 
-/// What a loop over a dict gives.
+/// The loop variables of a loop over a dict.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Key,
@@ -85,7 +86,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// `for part in parts:`, the variable that stands for each. All of them are there with their graphs before the first round.
+    /// The loop variable of `for part in parts:`. All parts exist with their graphs before the first iteration.
     fn drawn_from_variable(&self, stmt: &Stmt) -> Option<Var> {
         let Stmt::For { target, iter, .. } = *stmt else { return None };
         match (self.ir.expr(target), self.ir.expr(iter)) {
@@ -94,7 +95,7 @@ impl File<'_> {
         }
     }
 
-    /// `given`: what each round of the loop is given, and does not make.
+    /// `given`: the loop variable whose values exist before the loop.
     fn look_into(&self, body: Block, given: Option<Var>, found: &mut Vec<Finding>) {
         let spans: Vec<Span> = self.ir.block(body).iter().map(|&s| self.ir.stmt_span(s)).collect();
         // The statements of a block follow one another.
@@ -118,7 +119,7 @@ impl File<'_> {
         if losses.is_empty() {
             return;
         }
-        // By another statement than the one that adds to it.
+        // In another statement than the one that adds to it.
         let fresh = |target: ExprId, adds: Span| {
             self.is_begun_each_round(target, adds, &within)
                 || self.is_reset(target, &within)
@@ -149,20 +150,21 @@ impl File<'_> {
                 _ => None,
             };
             let Some((target, value)) = kept else { continue };
-            // A list keeps what it is given, a sum is made anew.
+            // A list keeps the tensor itself; a sum is a new tensor.
             let bare = self.without_graph(at);
             let recorded = !bare || matches!(stmt, Stmt::Expr(_)) && !self.is_made_bare(value, at);
             if recorded && self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target)
             {
                 let value = Place { file: self.cx.file, span: self.ir.span(value) };
                 found.push(
-                    self.finding(Place { file: self.cx.file, span: at }).remedy([Remedy::Detach(value)]),
+                    self.finding(Place { file: self.cx.file, span: at }, Some(value))
+                        .remedy([Remedy::Detach(value)]),
                 );
             }
         }
     }
 
-    /// Does the statement give the sum, or what it is an item of, another value?
+    /// Does the statement assign another value to the sum, or to the container of the sum?
     fn is_given_anew(&self, stmt: &Stmt, sum: ExprId) -> bool {
         let ir = self.ir;
         let is_it = |&t: &ExprId| same(ir, t, sum) || same(ir, t, whole(ir, sum));
@@ -173,7 +175,7 @@ impl File<'_> {
         matches!(*stmt, Stmt::Assign { targets, .. } if ir.list(targets).iter().any(binds))
     }
 
-    /// Is the sum begun anew in each round of the loop, or of one in it that is around what adds? Not by what adds.
+    /// Does the sum start again in each iteration of the loop, or of an inner loop around the addition, in another statement?
     fn is_begun_each_round(&self, sum: ExprId, adds: Span, within: &dyn Fn(Span) -> bool) -> bool {
         let ir = self.ir;
         let anew = |s: &StmtId| ir.stmt_span(*s) != adds && self.is_given_anew(ir.stmt(*s), sum);
@@ -186,8 +188,8 @@ impl File<'_> {
         })
     }
 
-    /// Is the sum begun anew behind a test that comes true again and again, such as `if (i + 1) % steps == 0`? So many rounds
-    /// hang together, and no more. A test of the sum itself, or of a variable against a constant, is one of the first round.
+    /// Does the sum start again under a condition that is true every few iterations, such as `if (i + 1) % steps == 0`? Only these
+    /// graphs stay together. A test of the sum itself, or of a variable against a constant, is a test for the first iteration.
     fn is_reset(&self, sum: ExprId, within: &dyn Fn(Span) -> bool) -> bool {
         let ir = self.ir;
         let mentions =
@@ -207,11 +209,22 @@ impl File<'_> {
         })
     }
 
-    fn finding(&self, place: Place) -> Finding {
-        let label = Label::new(place, "keeps the graph of every round");
-        let message = "this adds up losses with their graphs, which stay in memory until the sum is gone";
-        Finding::new(CODE, World::Cuda, message, label)
-            .help("keep the number: `.item()`, or `.detach()` to stay on the device")
+    /// `value`: the added expression, if a change there fixes the finding.
+    fn finding(&self, place: Place, value: Option<Place>) -> Finding {
+        let label = Label::new(place, "keeps the graph of every iteration");
+        let what = quoted(self.cx, place, "this statement");
+        let message = format!("{what} keeps the autograd graph of every loss in memory");
+        let cut = value
+            .and_then(|value| line_with(self.cx, value, &format!("{}.item()", operand(self.cx, value)?)));
+        let help = match cut {
+            Some(line) => format!(
+                "keep the number: `{line}`; `.detach()` in place of `.item()` leaves it on the device"
+            ),
+            None => {
+                "keep the number with `.item()`, or the tensor without its graph with `.detach()`".to_owned()
+            }
+        };
+        Finding::new(CODE, World::Cuda, message, label).help(help)
     }
 
     fn calls(&self) -> impl Iterator<Item = (Call<'_>, Span)> {
@@ -221,7 +234,7 @@ impl File<'_> {
         })
     }
 
-    /// What the graph belongs to that a call runs through: `loss.backward()`, `scaler.scale(loss).backward()`,
+    /// The loss that a call differentiates: `loss.backward()`, `scaler.scale(loss).backward()`,
     /// `accelerator.backward(loss)`, `losses["total"].backward()`.
     fn differentiated(&self, call: Call<'_>) -> Option<Loss> {
         let ir = self.ir;
@@ -256,7 +269,7 @@ impl File<'_> {
         }
     }
 
-    /// Is the variable given a value made of itself afterwards, such as `loss = loss.item()`? Or one of its slots any?
+    /// Does the program replace the variable with a value made from it, such as `loss = loss.item()`, or one of its items?
     fn rebound(&self, v: Var, within: &dyn Fn(Span) -> bool) -> bool {
         let mentions = |at: Span| {
             self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &x)| at.contains(x) && *e == Expr::Var(v))
@@ -315,7 +328,7 @@ impl File<'_> {
         }
     }
 
-    /// Is it under `with torch.no_grad():`, where a sum has no graph whatever it is made of?
+    /// Is it under `with torch.no_grad():`, where a sum has no graph?
     fn without_graph(&self, at: Span) -> bool {
         let ir = self.ir;
         let named = |n: usize| {
@@ -331,8 +344,8 @@ impl File<'_> {
         })
     }
 
-    /// Has the variable been given what has no graph, in a block like the one that this is in? It may be called like a loss
-    /// that has been differentiated before.
+    /// Does a block without gradients assign the variable? It may have the same name as a loss
+    /// that the program has differentiated before.
     fn is_made_bare(&self, e: ExprId, at: Span) -> bool {
         let ir = self.ir;
         let Expr::Var(var) = ir.expr(e) else { return false };
@@ -351,7 +364,7 @@ impl File<'_> {
         self.scope == Span::default() || self.scope.contains(at)
     }
 
-    /// Is the sum itself, or something made of it, differentiated?
+    /// Does the program differentiate the sum, or a value made from it?
     fn is_differentiated(&self, target: ExprId) -> bool {
         let ir = self.ir;
         self.calls().filter(|(_, at)| self.in_scope(*at)).any(|(call, _)| {

@@ -17,13 +17,13 @@ pub fn asked(asked: &Path, cwd: &Path) -> Result<Environment, String> {
     let path = cwd.join(asked);
     if path.is_dir() {
         let project =
-            || format!("`--python {shown}` is a folder that is no Python environment{}", hint(&path));
+            || format!("`--python {shown}` is a folder but not a Python environment{}", hint(&path));
         return of_prefix(&path, by).ok_or_else(project);
     }
     if path.is_file() {
         if !is_interpreter(&path) {
             return Err(format!(
-                "`--python {shown}` is a file that is no Python interpreter: those are called `python…` or `pypy…`"
+                "`--python {shown}` is a file but not a Python interpreter (`python…` or `pypy…`)"
             ));
         }
         return of_interpreter(&path, by, cwd)
@@ -31,9 +31,7 @@ pub fn asked(asked: &Path, cwd: &Path) -> Result<Environment, String> {
     }
     let name = asked.to_str().filter(|name| !name.contains(['/', '\\']) && !name.is_empty());
     let Some(name) = name else {
-        return Err(format!(
-            "`--python {shown}` is neither an interpreter nor a Python environment: it is not there"
-        ));
+        return Err(format!("`--python {shown}` does not exist"));
     };
     let version = name.starts_with(|c: char| c.is_ascii_digit());
     let name = if version { format!("python{name}") } else { name.to_owned() };
@@ -47,9 +45,7 @@ pub fn asked(asked: &Path, cwd: &Path) -> Result<Environment, String> {
             return Ok(found);
         }
     }
-    Err(format!(
-        "`--python {shown}` is neither an interpreter nor a Python environment, and no `{name}` is on `PATH`"
-    ))
+    Err(format!("`--python {shown}` does not exist, and no `{name}` is on `PATH`"))
 }
 
 /// Where an environment is that may have been meant.

@@ -36,11 +36,11 @@ fn mismatch(case: &Case, torch: &Torch) -> Option<Draft> {
     Some(
         Draft::warning(
             "companion-mismatch",
-            format!("{} {are} built for another PyTorch", names.join(" and ")),
+            format!("{} {are} built for another PyTorch version", names.join(" and ")),
         )
         .seen_all(other.iter().map(|(_, why)| why.clone()))
         .message_if(names.iter().find_map(|name| symptom(name)).map(str::to_owned))
-        .remedy(format!("install the ones for PyTorch {version}"))
+        .remedy(format!("install the versions for PyTorch {version}"))
         .command_if(case.target().beside_torch(&names)),
     )
 }
@@ -56,7 +56,7 @@ fn why(one: &Companion, torch: &str) -> Option<String> {
             None => same(wanted, public),
         };
         if !fits {
-            return Some(format!("{name} {version} asks for torch {wants}, and {torch} is installed"));
+            return Some(format!("{name} {version} requires torch {wants}, and {torch} is installed"));
         }
     }
     // PyPI's wheels have no such part, and then nothing is known.
@@ -101,7 +101,7 @@ fn records(case: &Case, torch: &Torch) -> Option<Draft> {
         Draft::warning("several-records", "there are several records of PyTorch in one folder")
             .seen(format!("they are of {}", records.join(", ")))
             .seen(format!("the files are those of {version}"))
-            .remedy("install it once more; if a record stays, delete the `torch-*.dist-info` folder of the other version")
+            .remedy("reinstall it; if an old record remains, delete the `torch-*.dist-info` folder of the other version")
             .command_if(case.target().again()),
     )
 }

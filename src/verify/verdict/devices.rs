@@ -37,7 +37,7 @@ fn mode(device: &Device) -> Option<Draft> {
         ComputeMode::Prohibited => Some(
             Draft::error(
                 "prohibited-mode",
-                format!("cuda:{index} is closed: its compute mode lets nobody in"),
+                format!("cuda:{index} rejects all processes: its compute mode is Prohibited"),
             )
             .seen("the compute mode is Prohibited")
             .remedy("open it")
@@ -49,7 +49,7 @@ fn mode(device: &Device) -> Option<Draft> {
             let draft = if taken {
                 Draft::error(
                     "device-unavailable",
-                    format!("cuda:{index} is busy: it takes one process at a time"),
+                    format!("cuda:{index} is in use: its compute mode allows one process at a time"),
                 )
             } else {
                 Draft::warning("exclusive-mode", format!("cuda:{index} takes one process at a time"))
@@ -58,7 +58,7 @@ fn mode(device: &Device) -> Option<Draft> {
                 draft
                     .seen("the compute mode is Exclusive_Process")
                     .seen_all(device.processes.iter().map(holder))
-                    .remedy("end the process that has it, or let several in")
+                    .remedy("stop the process that uses it, or allow several processes")
                     .command(format!("sudo nvidia-smi -i {} -c DEFAULT", physical(device))),
             )
         }
@@ -84,29 +84,29 @@ fn failed_check(device: &Device) -> Option<Draft> {
     let seen = failed.iter().map(|check| format!("{}: {}", check.name, check.detail));
     let draft = match (first.name.as_str(), first.code) {
         (_, Some(46)) => Draft::error("device-unavailable", format!("cuda:{index} is busy or unavailable"))
-            .remedy("end the process that has it; without one, reset it or reboot"),
+            .remedy("stop the process that uses it; if there is none, reset the GPU or reboot"),
         (_, Some(2)) => {
-            Draft::error("low-memory", format!("cuda:{index} has too little memory even for a context"))
+            Draft::error("low-memory", format!("cuda:{index} has too little free memory to create a context"))
                 .seen_all(device.processes.iter().map(holder))
-                .remedy("end what holds its memory")
+                .remedy("stop the process that uses its memory")
                 .command("nvidia-smi")
         }
         (_, Some(214)) => {
             Draft::error("memory-errors", format!("cuda:{index} has memory errors that cannot be corrected"))
-                .remedy("drain it and reset it; if it comes again, have it replaced")
+                .remedy("stop its jobs and reset it; if the errors come back, replace the GPU")
                 .command(format!("nvidia-smi -i {} -q -d ECC,ROW_REMAPPER", physical(device)))
         }
         ("copy" | "kernel", None) => {
             Draft::error("wrong-results", format!("cuda:{index} computes or copies wrongly"))
-                .remedy("take it out of use: its memory or its bus is broken")
+                .remedy("do not use this GPU: its memory or its PCIe connection is defective")
         }
         ("peer-copy", _) => {
             Draft::warning("peer-copy-failed", format!("copies from cuda:{index} to another GPU fail"))
-                .remedy("switch off peer access for NCCL, and the IOMMU in the firmware (or its ACS)")
+                .remedy("disable peer access for NCCL; disable the IOMMU (or ACS) in the firmware")
                 .command("export NCCL_P2P_DISABLE=1")
         }
-        _ => Draft::error("device-fails", format!("cuda:{index} is there, and cannot be used"))
-            .remedy("look into the kernel's log, and reboot")
+        _ => Draft::error("device-fails", format!("cuda:{index} exists but cannot be used"))
+            .remedy("read the kernel log and reboot")
             .command("sudo dmesg | grep -iE 'nvrm|xid'"),
     };
     Some(draft.seen_all(seen))
@@ -129,7 +129,7 @@ fn low_memory(device: &Device) -> Option<Draft> {
         Draft::warning("low-memory", cause)
             .seen_all(seen)
             .seen_all(unseen)
-            .remedy("end what holds it, or take another GPU with `CUDA_VISIBLE_DEVICES`")
+            .remedy("stop the process that uses it, or choose another GPU with `CUDA_VISIBLE_DEVICES`")
             .command("nvidia-smi"),
     )
 }
@@ -140,10 +140,8 @@ fn no_bfloat16(device: &Device) -> Option<Draft> {
         return None;
     }
     Some(
-        Draft::note("no-bfloat16", format!("cuda:{} has no bfloat16 in hardware", device.index))
-            .seen(format!(
-                "its compute capability is {capability}; bfloat16 begins with 8.0, float8 with 8.9"
-            ))
-            .remedy("use float16: PyTorch emulates bfloat16, slowly, and libraries refuse it"),
+        Draft::note("no-bfloat16", format!("cuda:{} does not support bfloat16 in hardware", device.index))
+            .seen(format!("its compute capability is {capability}; bfloat16 needs 8.0, float8 needs 8.9"))
+            .remedy("use float16: PyTorch emulates bfloat16 slowly, and some libraries reject it"),
     )
 }

@@ -80,32 +80,28 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
         Some(by) => format!("{} needs {}: in none of the loader's folders", file_name(by), needed.join(", ")),
         None => format!("there is no {}", needed.join(", ")),
     });
-    let draft = Draft::error(
-        "library-missing",
-        format!("{} {rest}, so that PyTorch cannot be imported", short(first)),
-    )
-    .message_if(import.error.clone())
-    .seen_all(needs);
+    let draft =
+        Draft::error("library-missing", format!("{} {rest}: PyTorch cannot be imported", short(first)))
+            .message_if(import.error.clone())
+            .seen_all(needs);
     let mut packages: Vec<String> = Vec::new();
     for (name, _) in &names {
         match package_of(case, name).or_else(|| is_of_torch(name).then(|| "torch".to_owned())) {
             Some(package) if !packages.contains(&package) => packages.push(package),
             Some(_) => {}
             None if name.starts_with("libcuda.so") => {
-                return Some(draft.remedy("mend the driver: the library is NVIDIA's driver itself"));
+                return Some(draft.remedy("repair the driver: this library is part of NVIDIA's driver"));
             }
             None => {
-                return Some(
-                    draft.remedy(format!(
-                        "install what brings {name}, or PyTorch again, with what it asks for"
-                    )),
-                );
+                return Some(draft.remedy(format!(
+                    "install the package that contains {name}, or reinstall PyTorch with its dependencies"
+                )));
             }
         }
     }
     let of_torch = packages.iter().any(|package| package == "torch");
     packages.retain(|package| package != "torch");
-    let draft = draft.remedy("install what is missing, and nothing else");
+    let draft = draft.remedy("install the missing packages only");
     let rest = (!packages.is_empty()).then(|| mend_libraries(case, &packages));
     Some(match (of_torch.then(|| case.target().again()), rest) {
         (Some(Some(torch)), Some(rest)) => draft.command(format!("{torch} && {rest}")),
@@ -135,7 +131,7 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
     let what = |path: &Path, defect: &Defect| {
         let what = match defect {
             Defect::Truncated { needed, length } => {
-                format!("has {length} bytes, and its headers speak of {needed}")
+                format!("has {length} bytes, but its headers describe {needed}")
             }
             Defect::TooShort => "is too short for a library".to_owned(),
             Defect::NotRegular => "is not a regular file".to_owned(),
@@ -151,14 +147,14 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
     let sizes: Vec<String> = sizes.collect();
     let draft = Draft::error(
         "library-damaged",
-        format!("{} is damaged, so that PyTorch cannot be imported", file_name(first)),
+        format!("{} is damaged: PyTorch cannot be imported", file_name(first)),
     )
     .message_if(import.error.clone().or_else(|| crash(&files)))
     .seen_all(files.iter().take(MOST).map(|(path, defect)| what(path, defect)))
     .seen_all(sizes);
     let packages: Option<BTreeSet<String>> =
         files.iter().map(|(path, _)| package_of(case, &file_name(path)).filter(|it| it != "torch")).collect();
-    let draft = draft.remedy("install what brings it once more");
+    let draft = draft.remedy("reinstall the package that contains it");
     Some(match packages {
         Some(packages) => draft.command(mend_libraries(case, &packages.into_iter().collect::<Vec<_>>())),
         None => draft.command_if(case.target().again()),
@@ -174,7 +170,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
         Unresolved::Version { name, library, by } => (format!("{} has no `{name}`", file_name(library)), by),
     };
     let more = import.unresolved.len().saturating_sub(MOST);
-    let draft = Draft::error("symbol-missing", format!("{cause}, so that PyTorch cannot be imported"))
+    let draft = Draft::error("symbol-missing", format!("{cause}: PyTorch cannot be imported"))
         .message_if(import.error.clone())
         .seen_all(import.unresolved.iter().take(MOST).map(Unresolved::message))
         .seen_all((more > 0).then(|| format!("and {more} more")));
@@ -200,7 +196,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
                         format!("`LD_LIBRARY_PATH` has {folder}, and a library of it is loaded")
                     }),
                 )
-                .remedy("take the folder out of `LD_LIBRARY_PATH`")
+                .remedy("remove the folder from `LD_LIBRARY_PATH`")
                 .command(without_folders(folders)),
         );
     }
@@ -213,7 +209,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
     }
     if matches!(first, Unresolved::Version { .. }) && suspects.iter().all(|one| one.found == Found::System) {
         return Some(draft.remedy(
-            "take a Python that brings a newer one (conda, uv), a newer system, or an older PyTorch: the system's is too old",
+            "the library of the system is too old: use a Python that includes a newer one (conda, uv), a newer system, or an older PyTorch",
         ));
     }
     // One that is not the file that was installed is more suspect than the others.
@@ -224,7 +220,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
     let packages = suspects.iter().filter_map(|one| one.owners.first()).map(|owner| owner.package.clone());
     let packages: Vec<String> =
         packages.filter(|it| it != "torch").collect::<BTreeSet<_>>().into_iter().collect();
-    let draft = draft.seen_all(seen).remedy("install what PyTorch asks for once more");
+    let draft = draft.seen_all(seen).remedy("reinstall the dependencies of PyTorch");
     Some(if packages.is_empty() {
         draft.command_if(case.target().again())
     } else {
@@ -282,7 +278,7 @@ fn overlap(case: &Case, one: &Recorded) -> Option<Draft> {
         .seen(format!("{} is of {} and of {}", one.path.display(), both(right), both(other)))
         .seen_all(whose)
         .remedy(format!(
-            "uninstall {}, which takes the file away, and install {} again",
+            "uninstall {}, which removes the file, and reinstall {}",
             names.join(" and "),
             right.package
         ))
@@ -318,19 +314,19 @@ fn sizes(case: &Case) -> Option<Draft> {
     let id = "file-size-differs";
     let (files, draft) = if cut.is_empty() {
         let first = file_name(&whole.first()?.path);
-        (whole, Draft::note(id, format!("{first} is not as long as its package says")))
+        (whole, Draft::note(id, format!("{first} does not have the size that its package records")))
     } else {
         let cause = match cut.len() {
             1 => format!("{} is damaged", file_name(&cut[0].path)),
             n => format!("{n} libraries are damaged"),
         };
-        (cut, Draft::warning(id, format!("{cause}: what needs it fails")))
+        (cut, Draft::warning(id, format!("{cause}: code that needs it fails")))
     };
     let more = files.len().saturating_sub(MOST);
     let draft = draft
         .seen_all(files.iter().filter_map(|one| size_differs(one)).take(MOST))
         .seen_all((more > 0).then(|| format!("and {more} more")))
-        .remedy("if nobody has changed it on purpose, install what brings it once more");
+        .remedy("unless someone changed it on purpose, reinstall the package that contains it");
     let packages = files.iter().filter_map(|one| one.owners.first()).map(|owner| owner.package.clone());
     let packages: Vec<String> = packages.collect::<BTreeSet<_>>().into_iter().collect();
     Some(if packages.iter().any(|package| package == "torch") {
@@ -350,7 +346,7 @@ fn fails_in_earnest(case: &Case, imported: &Imported, expected: bool) -> Option<
     let draft = draft.message_if(imported.error.clone());
     Some(
         draft
-            .remedy("mend what the error names; if it names a file of PyTorch's, install PyTorch again")
+            .remedy("fix what the error names; if it names a file of PyTorch, reinstall PyTorch")
             .command_if(case.target().again()),
     )
 }
@@ -362,7 +358,7 @@ fn differs(case: &Case, torch: &Torch, imported: &Imported) -> Option<Draft> {
     }
     let mut seen = Vec::new();
     if let Some(import) = case.import.filter(|import| !import.works()) {
-        let error = import.error.as_deref().unwrap_or("nothing that is known");
+        let error = import.error.as_deref().unwrap_or("no known cause");
         seen.push(format!("it was imported, and by its files `import torch` ends with \"{error}\""));
     }
     let mut compare = |what: &str, said: Option<String>, read: Option<String>| {
@@ -389,8 +385,8 @@ fn differs(case: &Case, torch: &Torch, imported: &Imported) -> Option<Draft> {
         return None;
     }
     Some(
-        Draft::warning("import-differs", "what PyTorch says is not what its files say")
+        Draft::warning("import-differs", "PyTorch reports something else than its files")
             .seen_all(seen)
-            .remedy("find out which PyTorch is imported: `python -c \"import torch; print(torch.__file__)\"` in that folder"),
+            .remedy("check which PyTorch is imported: `python -c \"import torch; print(torch.__file__)\"` in that folder"),
     )
 }

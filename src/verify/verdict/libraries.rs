@@ -72,7 +72,7 @@ fn missing(case: &Case, torch: &Torch) -> Option<Draft> {
         nvidia.filter(|package| installed(case, package).is_none()).cloned().collect();
     let version = torch.version.as_deref().unwrap_or_default();
     let asks =
-        packages.iter().map(|package| format!("PyTorch {version} asks for {package}")).collect::<Vec<_>>();
+        packages.iter().map(|package| format!("PyTorch {version} requires {package}")).collect::<Vec<_>>();
     let later = case.import.map(|import| import.later.as_slice()).unwrap_or_default();
     let needs = later.iter().map(|(by, name)| format!("{} needs {name}, which is missing", file_name(by)));
     let mut needs: Vec<String> = needs.collect();
@@ -94,17 +94,20 @@ fn missing(case: &Case, torch: &Torch) -> Option<Draft> {
         return None;
     }
     let what = match (asks.is_empty(), asks.len()) {
-        (true, _) => "a library of NVIDIA's is missing".to_owned(),
-        (_, 1) => "a package that PyTorch asks for is missing".to_owned(),
-        (_, n) => format!("{n} packages that PyTorch asks for are missing"),
+        (true, _) => "an NVIDIA library is missing".to_owned(),
+        (_, 1) => "a package that PyTorch requires is missing".to_owned(),
+        (_, n) => format!("{n} packages that PyTorch requires are missing"),
     };
-    let later =
-        if case.import.is_some() { ": it can be imported, and what needs them fails later" } else { "" };
+    let later = if case.import.is_some() {
+        ": PyTorch can be imported, but code that needs them fails later"
+    } else {
+        ""
+    };
     Some(
         Draft::warning("package-missing", format!("{what}{later}"))
             .seen_all(asks)
             .seen_all(needs)
-            .remedy("install what is missing, and nothing else")
+            .remedy("install the missing packages only")
             .command(mend_libraries(case, &packages)),
     )
 }
@@ -115,14 +118,14 @@ fn other_version(case: &Case) -> Option<Draft> {
     let other = other.filter_map(|(package, wanted)| {
         let wanted = wanted.as_ref().filter(|wanted| !wanted.ends_with('*'))?;
         let (name, version) = installed(case, package).filter(|(_, version)| *version != wanted)?;
-        Some((name.clone(), format!("{name} {version} is installed, and {wanted} is asked for")))
+        Some((name.clone(), format!("{name} {version} is installed, but {wanted} is required")))
     });
     let (packages, seen): (Vec<String>, Vec<String>) = other.unzip();
     let cause = match packages.as_slice() {
         [] => return None,
-        [one] => format!("{one} is not of the version that this PyTorch was built with"),
+        [one] => format!("{one} does not have the version that this PyTorch was built with"),
         more => format!(
-            "{} of NVIDIA's packages are not of the versions that this PyTorch was built with",
+            "{} NVIDIA packages do not have the versions that this PyTorch was built with",
             more.len()
         ),
     };
@@ -132,7 +135,7 @@ fn other_version(case: &Case) -> Option<Draft> {
         Draft::warning("library-version", cause)
             .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
             .seen_all(seen)
-            .remedy("install the versions that PyTorch asks for")
+            .remedy("install the versions that PyTorch requires")
             .command(mend_libraries(case, &packages)),
     )
 }
@@ -154,7 +157,7 @@ fn duplicated(case: &Case, torch: &Torch, import: &Import) -> Option<Draft> {
             (own().find(|own| own.join(&loaded.name).is_file()), folder.to_str())
         {
             seen.push(format!(
-                "{} is loaded from {folder}, and PyTorch's own is in {}",
+                "{} is loaded from {folder}, but PyTorch's own copy is in {}",
                 loaded.name,
                 brought.display()
             ));
@@ -168,11 +171,14 @@ fn duplicated(case: &Case, torch: &Torch, import: &Import) -> Option<Draft> {
     }
     let cudnn = seen.iter().any(|text| text.starts_with("libcudnn"));
     Some(
-        Draft::warning("library-duplicated", "`LD_LIBRARY_PATH` puts other libraries before PyTorch's own")
-            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
-            .seen_all(seen)
-            .remedy("take the folder out of `LD_LIBRARY_PATH`: PyTorch finds what it brings without it")
-            .command(without_folders(folders)),
+        Draft::warning(
+            "library-duplicated",
+            "`LD_LIBRARY_PATH` makes the loader use other libraries than PyTorch's own",
+        )
+        .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
+        .seen_all(seen)
+        .remedy("remove the folder from `LD_LIBRARY_PATH`: PyTorch finds its own libraries without it")
+        .command(without_folders(folders)),
     )
 }
 
@@ -190,10 +196,10 @@ fn runtime(case: &Case, torch: &Torch) -> Option<Draft> {
     Some(
         Draft::warning(
             "cuda-runtime-version",
-            "the CUDA runtime beside PyTorch is of another version than PyTorch",
+            "the installed CUDA runtime has another version than the one PyTorch was built with",
         )
         .seen(format!("{package} {version} is installed, and PyTorch is built with CUDA {cuda}"))
-        .remedy("install PyTorch again, with what it asks for")
+        .remedy("reinstall PyTorch with its dependencies")
         .command(mend_libraries(case, std::slice::from_ref(package))),
     )
 }

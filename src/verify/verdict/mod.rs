@@ -343,7 +343,7 @@ fn backends(case: &Case) -> BTreeMap<String, Answer> {
     let mps = match (system.os.as_str(), system.arch.as_str()) {
         ("macos", "aarch64") => Answer::new(Holds::Yes, "it is a Mac with Apple's GPU"),
         ("macos", _) => Answer::new(Holds::Unknown, "it is a Mac without an Apple processor, or Rosetta"),
-        (os, _) => Answer::new(Holds::No, format!("MPS is Apple's, and the system is {os}")),
+        (os, _) => Answer::new(Holds::No, format!("MPS exists only on macOS, and this system is {os}")),
     };
     answers.insert("mps".to_owned(), mps);
     let unknown = || Answer::new(Holds::Unknown, "no PyTorch was found");

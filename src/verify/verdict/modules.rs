@@ -11,15 +11,15 @@ pub(super) fn missing(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "module-missing",
-            format!("{} {are} missing, so that PyTorch cannot be imported", packages.join(" and ")),
+            format!("{} {are} missing: PyTorch cannot be imported", packages.join(" and ")),
         )
         .says(format!("ModuleNotFoundError: No module named '{}'", first.replace('-', "_")))
         .seen_all(
             packages
                 .iter()
-                .map(|name| format!("PyTorch asks for {name}, and no folder of the search path has it")),
+                .map(|name| format!("PyTorch requires {name}, which is in no folder of the search path")),
         )
-        .remedy("install what is missing, and nothing else")
+        .remedy("install the missing packages only")
         .command(mend_libraries(case, packages)),
     )
 }

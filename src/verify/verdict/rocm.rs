@@ -30,7 +30,10 @@ fn can_be_asked(case: &Case) -> Option<NodeState> {
 /// Would `torch.cuda.is_available()` be true? PyTorch calls AMD's GPUs `cuda`, too.
 pub(super) fn cuda(case: &Case, problems: &[Problem]) -> Answer {
     let Some(state) = can_be_asked(case) else {
-        return Answer::new(Holds::Unknown, "PyTorch is built for ROCm, which is not probed here");
+        return Answer::new(
+            Holds::Unknown,
+            "PyTorch is built for ROCm, which samedevice does not check on this system",
+        );
     };
     let first = problems.iter().find(|problem| IDS.contains(&problem.id.as_str()));
     if let Some(problem) = first {
@@ -40,13 +43,13 @@ pub(super) fn cuda(case: &Case, problems: &[Problem]) -> Answer {
     match (state, chosen()) {
         (NodeState::Usable, Some((variable, value))) => Answer::new(
             Holds::Unknown,
-            format!("PyTorch is built for ROCm, and `{variable}={value}` chooses among its GPUs"),
+            format!("PyTorch is built for ROCm, and `{variable}={value}` selects some of its GPUs"),
         ),
         (NodeState::Usable, None) => {
             let how_many = if gpus.len() == 1 { "1 GPU".to_owned() } else { format!("{} GPUs", gpus.len()) };
             Answer::new(Holds::Yes, format!("{how_many} of AMD's: {}", gpus.join(", ")))
         }
-        _ => Answer::new(Holds::Unknown, "`/dev/kfd`, through which ROCm has its GPUs, cannot be opened"),
+        _ => Answer::new(Holds::Unknown, "`/dev/kfd`, the device file of ROCm, cannot be opened"),
     }
 }
 
@@ -67,17 +70,19 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
 fn problem(case: &Case, torch: &Torch) -> Option<Draft> {
     let state = can_be_asked(case)?;
     let system = &case.machine.system;
-    let on_bus = system.amd.pci_devices.map(|n| format!("{n} of AMD's display controllers on the PCI bus"));
+    let on_bus = system.amd.pci_devices.map(|n| format!("AMD display controllers on the PCI bus: {n}"));
     let none = system.amd.pci_devices == Some(0);
     Some(match state {
-        NodeState::Denied => Draft::error("rocm-no-permission", "the user may not open AMD's device file")
-            .seen("/dev/kfd may not be opened (EACCES)")
-            .says(NO_GPUS)
-            .remedy("join the groups of the files")
-            .command("sudo usermod -aG render,video \"$USER\"    # then log in again"),
+        NodeState::Denied => {
+            Draft::error("rocm-no-permission", "this user has no permission to open AMD's device file")
+                .seen("/dev/kfd cannot be opened (EACCES)")
+                .says(NO_GPUS)
+                .remedy("add the user to the groups of the files")
+                .command("sudo usermod -aG render,video \"$USER\"    # then log in again")
+        }
         NodeState::Missing | NodeState::Forbidden if system.container.is_some() => {
             Draft::error("rocm-container", "the container was started without AMD's GPU")
-                .seen("/dev/kfd is not there, or may not be opened")
+                .seen("/dev/kfd does not exist or cannot be opened")
                 .says(NO_GPUS)
                 .remedy("start it with the device files of ROCm")
                 .command("docker run --device=/dev/kfd --device=/dev/dri --group-add video …")
@@ -85,22 +90,22 @@ fn problem(case: &Case, torch: &Torch) -> Option<Draft> {
         NodeState::Missing if none && case.has_hardware() => {
             other_gpu(case, torch).seen("there is no /dev/kfd").seen_all(on_bus)
         }
-        NodeState::Missing if none => Draft::error("rocm-no-gpu", "there is no GPU of AMD's")
-            .seen("no display controller of AMD's is on the PCI bus, and there is no /dev/kfd")
+        NodeState::Missing if none => Draft::error("rocm-no-gpu", "there is no AMD GPU")
+            .seen("there is no AMD display controller on the PCI bus, and no /dev/kfd")
             .says(NO_GPUS)
-            .remedy("run this on a machine with one, or ask the one that the code is for: `--machine FILE`"),
+            .remedy("run this on a machine with a GPU, or use a report of one: `--machine FILE`"),
         NodeState::Missing => Draft::error("rocm-module-not-loaded", "AMD's kernel module is not loaded")
             .seen("there is no /dev/kfd")
             .seen_all(on_bus)
             .says(NO_GPUS)
-            .remedy("load it; where the kernel has none, install AMD's (`amdgpu-dkms`)")
+            .remedy("load it; if the kernel does not include it, install AMD's (`amdgpu-dkms`)")
             .command("sudo modprobe amdgpu"),
         NodeState::Usable if system.amd.gpus.is_empty() => {
             Draft::error("rocm-unsupported-gpu", "the kernel shows no GPU that ROCm can use")
                 .seen("/dev/kfd is there, and none of its nodes is a GPU")
                 .seen_all(on_bus)
                 .says(NO_GPUS)
-                .remedy("look which GPUs ROCm supports, and into the kernel's log")
+                .remedy("check which GPUs ROCm supports, and read the kernel log")
                 .command("sudo dmesg | grep -iE 'amdgpu|kfd'")
         }
         _ => return None,
@@ -110,12 +115,14 @@ fn problem(case: &Case, torch: &Torch) -> Option<Draft> {
 /// The wrong build: the GPU is NVIDIA's.
 fn other_gpu(case: &Case, torch: &Torch) -> Draft {
     let hip = torch.hip.as_deref().unwrap_or_default();
-    let draft =
-        Draft::error("rocm-other-gpu", format!("PyTorch is built for ROCm {hip}, and the GPU is NVIDIA's"))
-            .seen_all(case.on_the_bus())
-            .says(NO_GPUS);
+    let draft = Draft::error(
+        "rocm-other-gpu",
+        format!("PyTorch is built for ROCm {hip}, but the GPU is from NVIDIA"),
+    )
+    .seen_all(case.on_the_bus())
+    .says(NO_GPUS);
     match case.target().for_gpu() {
-        Some(command) => draft.remedy("install the build for CUDA in its place").command(command),
+        Some(command) => draft.remedy("replace it with the build for CUDA").command(command),
         None => draft.remedy("install a build for CUDA"),
     }
 }

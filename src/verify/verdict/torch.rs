@@ -48,7 +48,8 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
         // What is installed into the environment comes after it.
         for draft in drafts.iter_mut().filter(|draft| draft.0.command.is_some()) {
             draft.0.remedy =
-                "take its folder out of `PYTHONPATH`, and ask again: it hides what is installed".to_owned();
+                "remove its folder from `PYTHONPATH` and run this again: it hides the installed PyTorch"
+                    .to_owned();
             draft.0.command = Some("unset PYTHONPATH".to_owned());
         }
     }
@@ -67,25 +68,24 @@ fn is_from_variable(torch: &Torch) -> bool {
 fn no_pytorch(case: &Case) -> Draft {
     let python = &case.machine.python;
     let Some(prefix) = &python.prefix else {
-        return Draft::error("no-pytorch", "no Python environment was found, and so no PyTorch")
+        return Draft::error("no-pytorch", "no Python environment was found")
             .seen("neither `VIRTUAL_ENV` nor `.venv` nor `CONDA_PREFIX` nor a `python` on `PATH`")
-            .remedy("name the environment that the code runs in: `--python PATH`");
+            .remedy("pass the environment that your code runs in: `--python PATH`");
     };
     let by = python.found_by.as_deref().unwrap_or_default();
     let draft = Draft::error("no-pytorch", format!("PyTorch is not installed in {prefix}"))
-        .seen(format!("that is the environment by {by}"))
+        .seen(format!("samedevice chose this environment by {by}"))
         .seen_all(case.elsewhere.iter().cloned());
     if !case.elsewhere.is_empty() {
-        return draft.remedy("activate the other environment, or name it with `--python`");
+        return draft.remedy("activate the other environment, or pass it with `--python`");
     }
     if wheels::none(case).is_some() {
-        return draft.remedy("install it, where there is one for this Python and system");
+        return draft.remedy("install PyTorch, if there is a build for this Python and system");
     }
     match case.target().new_one() {
         Some(command) => draft.remedy("install it").command(command),
-        None => draft.remedy(
-            "there is none for this Python, processor and driver: take a Python that it has wheels for",
-        ),
+        None => draft
+            .remedy("there is no wheel for this Python, processor and driver: use another Python version"),
     }
 }
 
@@ -97,16 +97,16 @@ fn broken(case: &Case, torch: &Torch) -> Draft {
     };
     let draft = if torch.broken.iter().any(|what| what.starts_with(MAY_NOT_READ)) {
         // `sudo pip install` with a narrow `umask` leaves it so.
-        Draft::error(id, "the user may not read the installed PyTorch")
-            .remedy("let everybody read it")
+        Draft::error(id, "this user has no permission to read the installed PyTorch")
+            .remedy("make its files readable")
             .command(format!("sudo chmod -R a+rX \"{}\"", torch.path))
     } else if id == "broken-pytorch" {
-        Draft::error(id, "the installed PyTorch is not whole")
-            .remedy("install it again over what is left of it")
+        Draft::error(id, "the installed PyTorch is incomplete")
+            .remedy("reinstall it over the remaining files")
             .command_if(case.target().again())
     } else {
-        Draft::warning(id, "a file of the project has the name of PyTorch")
-            .remedy("rename it: what runs in that folder imports it instead of PyTorch")
+        Draft::warning(id, "a file of the project has the same name as PyTorch")
+            .remedy("rename it: programs in that folder import it instead of PyTorch")
     };
     draft.seen(format!("it is in {}", torch.path)).seen_all(torch.broken.iter().cloned())
 }
@@ -130,35 +130,34 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
         .seen_all(torch.installer.as_ref().map(|installer| format!("{installer} installed it")));
     if !case.has_hardware() {
         return Some(draft.remedy(if case.target().may_have_gpu() {
-            "once the GPU is there, install the build for CUDA in its place; without one it is right"
+            "if you add a GPU, replace it with the build for CUDA; without one it is the right build"
         } else {
-            "nothing: there is no NVIDIA GPU here that another build could use"
+            "nothing: there is no NVIDIA GPU that another build could use"
         }));
     }
     if wheels::none(case).is_some() {
-        return Some(draft.remedy("install the build for CUDA in its place, where there is one"));
+        return Some(draft.remedy("replace it with a build for CUDA, if there is one"));
     }
     Some(match case.target().for_gpu() {
-        Some(command) => draft.remedy("install the build for CUDA in its place").command(command),
-        None => {
-            draft.remedy("take a build for CUDA: there is none for this GPU with this driver and this Python")
-        }
+        Some(command) => draft.remedy("replace it with the build for CUDA").command(command),
+        None => draft.remedy("you need a build for CUDA, but there is none for this GPU, driver and Python"),
     })
 }
 
 fn rocm(torch: &Torch) -> Draft {
     let hip = torch.hip.as_deref().unwrap_or_default();
-    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}: `cuda` is AMD's GPUs"))
+    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}: `cuda` means AMD GPUs"))
         .seen(format!("`hip` in {}/version.py is {hip}", torch.path))
-        .remedy("nothing: they are asked for through /dev/kfd and the kernel's list, not used")
+        .remedy("nothing: samedevice only reads /dev/kfd and the kernel's list of GPUs")
 }
 
 fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
     let (driver, cuda) = (case.machine.driver.cuda?, torch.cuda?);
     let version = torch.version.as_deref().unwrap_or_default();
     let driver_name = case.machine.driver.version.as_ref().map(|v| format!(" ({v})")).unwrap_or_default();
-    let evidence =
-        format!("the driver{driver_name} runs CUDA {driver}, PyTorch {version} is built with CUDA {cuda}");
+    let evidence = format!(
+        "the driver{driver_name} supports CUDA {driver}, but PyTorch {version} is built with CUDA {cuda}"
+    );
     if driver.major < cuda.major {
         let least = match cuda.major {
             11 => "450.80",
@@ -167,12 +166,14 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
             _ => "the newest one",
         };
         let found = driver.major * 1000 + driver.minor * 10;
-        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA")
+        let draft = Draft::error("driver-too-old", "the driver is too old for the CUDA version of PyTorch")
             .seen(evidence)
             .says(format!("The NVIDIA driver on your system is too old (found version {found})"));
         return Some(match case.target().for_gpu() {
             Some(command) => draft
-                .remedy(format!("install a PyTorch for this driver, or a newer driver ({least} or later)"))
+                .remedy(format!(
+                    "install a PyTorch build for this driver, or a newer driver ({least} or later)"
+                ))
                 .command(command),
             None => draft.remedy(format!("install a newer driver ({least} or later)")),
         });
@@ -180,11 +181,11 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
     (driver < cuda).then(|| {
         Draft::note(
             "driver-minor-older",
-            "the driver's CUDA is older than PyTorch's, within one major version",
+            "the driver supports an older CUDA than PyTorch is built with, of the same major version",
         )
         .seen(evidence)
         .remedy(
-            "nothing, unless a library compiles kernels at run time (PTX, Triton) and fails: then update it",
+            "nothing, unless a library that compiles kernels at run time (PTX, Triton) fails: then update the driver",
         )
     })
 }
@@ -201,7 +202,7 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
     let what = match (too_old, too_new) {
         (true, _) => "is too old for the installed PyTorch",
         (_, true) => "is too new for the installed PyTorch",
-        _ => "is one that the installed PyTorch has no code for",
+        _ => "is not supported by the installed PyTorch",
     };
     let cause = format!("cuda:{} ({}) {what}: available, but not usable", first.index, first.name);
     let draft = if without.len() == devices.len() {
@@ -215,14 +216,12 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
         }))
         .seen(format!("PyTorch has code for {}", torch.archs.join(" ")));
     Some(match case.target().for_gpu() {
-        Some(command) => draft.remedy("install a build that has code for it").command(command),
+        Some(command) => draft.remedy("install a build that supports it").command(command),
         None if too_old => draft.remedy(
-            "take an older PyTorch, build it for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`",
+            "use an older PyTorch, build PyTorch for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`",
         ),
-        None if too_new => draft.remedy("take a newer PyTorch, with the driver that it needs"),
-        None => {
-            draft.remedy("take a PyTorch that is built for it, such as those that NVIDIA makes for Jetson")
-        }
+        None if too_new => draft.remedy("use a newer PyTorch, with the driver that it needs"),
+        None => draft.remedy("use a PyTorch that is built for it, for example the NVIDIA builds for Jetson"),
     })
 }
 
@@ -249,7 +248,7 @@ fn several(torch: &Torch) -> Option<Draft> {
     Some(
         Draft::warning(
             "several-pytorch",
-            "there are several installations of PyTorch, and the first one hides the others",
+            "several PyTorch installations exist, and the first one hides the others",
         )
         .seen(format!("{} is imported", torch.path))
         .seen_all(torch.shadowed.iter().map(|path| format!("{path} is hidden")))
@@ -261,9 +260,9 @@ fn pip_over_conda(case: &Case, torch: &Torch) -> Option<Draft> {
     let build = torch.conda_build.as_deref()?;
     let installer = torch.installer.as_deref().filter(|installer| *installer != "conda")?;
     Some(
-        Draft::warning("pip-over-conda", "conda and pip have both installed PyTorch into this environment")
+        Draft::warning("pip-over-conda", "conda and pip both installed PyTorch into this environment")
             .seen(format!("conda's record says {build}, and the files are those of {installer}"))
-            .remedy("keep one of the two: take pip's out, and install conda's again (`conda install --force-reinstall pytorch`)")
+            .remedy("keep one of the two: uninstall the one of pip and reinstall the one of conda (`conda install --force-reinstall pytorch`)")
             .command(case.target().uninstall(&["torch"])),
     )
 }
@@ -279,7 +278,7 @@ fn other_python(case: &Case) -> Option<Draft> {
     Some(
         Draft::warning(
             "other-python",
-            format!("`{by}` names an environment, and `python` is of another one"),
+            format!("`{by}` names one environment, but `python` belongs to another"),
         )
         .seen(format!("`{by}` is {prefix}"))
         .seen(format!("the first `python` on `PATH` is {on_path}"))

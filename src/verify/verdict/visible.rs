@@ -19,12 +19,12 @@ pub(super) fn hides_all(case: &Case) -> Draft {
             format!("no MIG instance is called {value}; `nvidia-smi -L` lists them")
         }
         Some(reason) => reason.clone(),
-        None => "the driver takes none of its elements".to_owned(),
+        None => "the driver accepts none of its elements".to_owned(),
     };
     let shown = shorten::cut(value, ',');
     Draft::error("hidden-by-visible-devices", format!("`CUDA_VISIBLE_DEVICES={shown}` hides every GPU"))
         .seen(format!(
-            "without it there {}",
+            "without it, there {}",
             if physical == 1 { "is 1".to_owned() } else { format!("are {physical}") }
         ))
         .seen(reason)
@@ -48,10 +48,10 @@ fn cut(case: &Case) -> Option<Draft> {
     Some(
         Draft::warning(
             "visible-devices-cut",
-            format!("`CUDA_VISIBLE_DEVICES={value}` names {named} devices, and {count} can be seen"),
+            format!("`CUDA_VISIBLE_DEVICES={value}` names {named} devices, but the driver shows {count}"),
         )
         .seen(reason)
-        .remedy("name only devices that exist, each once, all by number or all by UUID")
+        .remedy("name only existing devices, each once, all by number or all by UUID")
         .command("nvidia-smi -L"),
     )
 }
@@ -62,10 +62,13 @@ fn order(case: &Case) -> Option<Draft> {
         return None;
     }
     Some(
-        Draft::warning("device-order-unknown", format!("`CUDA_DEVICE_ORDER={order}` means nothing to CUDA"))
-            .seen("it knows FASTEST_FIRST, the default, and PCI_BUS_ID, the order of nvidia-smi")
-            .remedy("set one of the two")
-            .command("export CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+        Draft::warning(
+            "device-order-unknown",
+            format!("`CUDA_DEVICE_ORDER={order}` is not a value that CUDA knows"),
+        )
+        .seen("CUDA knows FASTEST_FIRST, the default, and PCI_BUS_ID, the order of nvidia-smi")
+        .remedy("set one of these two")
+        .command("export CUDA_DEVICE_ORDER=PCI_BUS_ID"),
     )
 }
 
@@ -76,7 +79,7 @@ fn order_by_speed(case: &Case) -> Option<Draft> {
         let gpu = case.listed.gpus.iter().find(|gpu| gpu.uuid == uuid)?;
         let physical = device.physical_index?;
         (gpu.index != physical).then(|| {
-            format!("cuda:{} is the {} that nvidia-smi calls GPU {}", device.index, device.name, gpu.index)
+            format!("cuda:{} is the {} with number {} in nvidia-smi", device.index, device.name, gpu.index)
         })
     });
     let different: Vec<String> = different.collect();
@@ -86,7 +89,7 @@ fn order_by_speed(case: &Case) -> Option<Draft> {
     Some(
         Draft::note("device-order", "CUDA and nvidia-smi number the GPUs differently")
             .seen_all(different)
-            .remedy("let CUDA use the order of nvidia-smi, if numbers are copied from there")
+            .remedy("make CUDA use the order of nvidia-smi if you copy numbers from there")
             .command("export CUDA_DEVICE_ORDER=PCI_BUS_ID"),
     )
 }

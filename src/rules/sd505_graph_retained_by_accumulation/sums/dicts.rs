@@ -5,7 +5,7 @@ use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::span::Span;
 
 impl File<'_> {
-    /// Dicts that losses are put into: `parts = {"loss": loss, "accuracy": hits / count}`.
+    /// Dicts that contain losses: `parts = {"loss": loss, "accuracy": hits / count}`.
     pub(super) fn put_into_dicts(&self, losses: &mut Vec<(Loss, Span)>, within: &dyn Fn(Span) -> bool) {
         let ir = self.ir;
         for s in &ir.stmts {
@@ -20,7 +20,7 @@ impl File<'_> {
                 let (Expr::Str(key), Expr::Var(v)) = (ir.expr(key), ir.expr(part)) else { continue };
                 let itself = Loss { var: v, slot: Slot::Itself };
                 let Some(&(_, since)) = losses.iter().find(|(l, _)| *l == itself) else { continue };
-                // A loss that was made a number on the way is none.
+                // A loss that the program has replaced with a number has no graph.
                 if !self.rebound(v, &|x| within(x) && x.start > since.start && x.end <= at.start) {
                     losses.push((Loss { var, slot: Slot::Key(key) }, at));
                 }
@@ -28,7 +28,7 @@ impl File<'_> {
         }
     }
 
-    /// The dict whose values a loss is the sum of: `loss = sum(losses.values())`.
+    /// The dict whose values add up to a loss: `loss = sum(losses.values())`.
     pub(super) fn summed(&self, loss: Loss, within: &dyn Fn(Span) -> bool) -> Option<Loss> {
         let ir = self.ir;
         if loss.slot != Slot::Itself {
@@ -66,7 +66,7 @@ impl File<'_> {
         }
     }
 
-    /// The dict that an expression goes through, and by what: `losses`, `losses.keys()`, `losses.values()`.
+    /// The dict of an iterable, and whether it gives keys or values: `losses`, `losses.keys()`, `losses.values()`.
     fn parts_of(&self, e: ExprId) -> Option<(Var, Part)> {
         let ir = self.ir;
         match ir.expr(e) {
@@ -85,12 +85,12 @@ impl File<'_> {
         }
     }
 
-    /// The dict that a variable is a key or value of, each in turn, where the place is reached for every one.
+    /// The dict whose keys or values a loop variable takes, if every iteration reaches the place.
     pub(super) fn turn_of(&self, var: Var, at: Span) -> Option<(Var, Part)> {
         let ir = self.ir;
         ir.stmts.iter().find_map(|s| {
             let Stmt::For { target, iter, body, .. } = *s else { return None };
-            // Behind an `if` it may be some of them only.
+            // An `if` may select some of them.
             let reached = ir.block(body).iter().any(|&s| {
                 ir.stmt_span(s).contains(at)
                     && matches!(ir.stmt(s), Stmt::Expr(_) | Stmt::Assign { .. } | Stmt::AugAssign { .. })

@@ -10,7 +10,7 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 
 impl File<'_> {
-    /// `meter.update(loss, n)`: does the project's own meter add up what it is given?
+    /// `meter.update(loss, n)`: does a meter of the project add up its argument?
     pub(super) fn handed_over(
         &self,
         e: ExprId,
@@ -47,15 +47,16 @@ impl File<'_> {
         if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }, recorded) {
             let place = Place { file: ir.file, span: at };
             let site = Place { file: self.cx.file, span: self.ir.span(e) };
-            let f = self.finding(place).related(site, "given the loss here");
             let given = Place { file: self.cx.file, span: self.ir.span(call.args[position].value) };
-            let cut = (slot == Slot::Itself).then_some(Remedy::Detach(given));
+            let single = (slot == Slot::Itself).then_some(given);
+            let f = self.finding(place, single).related(site, "passes a loss with its graph");
+            let cut = single.map(Remedy::Detach);
             found.push(f.remedy(cut));
         }
     }
 
-    /// The statement of a method that adds its parameter to what the object keeps; with its graph only where that is recorded,
-    /// if to a sum.
+    /// The statement of a method that adds its parameter to a sum or a list of the object. A sum has a graph only if gradients
+    /// are on.
     fn adds_up(&self, method: &Function, given: Loss, recorded: bool) -> Option<Span> {
         let ir = self.ir;
         let inside = |at: Span| method.span.contains(at);
@@ -82,7 +83,7 @@ impl File<'_> {
         })
     }
 
-    /// The project's class that a variable or attribute is made from, if every assignment says the same.
+    /// The class of the project that a variable or attribute is an object of, if every assignment agrees.
     fn class_of(&self, e: ExprId) -> Option<ClassKey> {
         let mut class = None;
         let name = |e: ExprId| match self.ir.expr(e) {

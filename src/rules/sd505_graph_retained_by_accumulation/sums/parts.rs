@@ -5,15 +5,15 @@ use super::File;
 use crate::ir::{Block, Expr, ExprId, Stmt};
 use crate::span::{Place, Span};
 
-/// What these are given outlives the step.
+/// Methods that keep their argument after the step.
 const KEEPS: &[&str] = &["update", "append", "extend", "add", "put", "log"];
 
-/// What these give has no graph.
+/// Methods whose result has no graph.
 const CUTS: &[&str] = &["item", "detach", "tolist", "cpu"];
 
 impl File<'_> {
-    /// Is the loop one over the parts of a step? The sum is begun anew around it, where the gradients are set to zero, and
-    /// they are not in the loop: so many parts hang together, and no more. Unless somebody keeps the sum.
+    /// Is it a loop over the parts of one step? The sum starts again outside the loop, where the gradients are set to zero, and the
+    /// gradients are not set to zero in the loop. Then the graphs of one step stay together, unless other code keeps the sum.
     pub(super) fn is_one_step(&self, body: Block, sum: ExprId) -> bool {
         let ir = self.ir;
         let Some(inner) = self.span_of(body) else { return false };
@@ -37,7 +37,7 @@ impl File<'_> {
                     outer.contains(at) && at.start < within.start && self.is_given_anew(s, sum)
                 });
             if begun {
-                // Where another optimizer steps in each round, the rounds are parts of one step only if there is one around.
+                // If another optimizer steps in each iteration, the iterations are parts of one step only if an outer loop has one.
                 let zeroed = self.calls().any(|(call, at)| {
                     let zeroes =
                         matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "zero_grad");
@@ -58,7 +58,7 @@ impl File<'_> {
         Some(Span { start: self.ir.stmt_span(*first).start, end: self.ir.stmt_span(*last).end })
     }
 
-    /// Does the loop with this body go over a whole data loader? So many batches are no parts of one.
+    /// Does the loop with this body go over a whole data loader? Its batches are not parts of one batch.
     fn goes_over_all(&self, inner: Span) -> bool {
         let ir = self.ir;
         ir.stmts.iter().any(|s| match *s {
@@ -77,7 +77,7 @@ impl File<'_> {
         })
     }
 
-    /// Is the sum handed to something that keeps what it is given: `meter.update(mean(losses))`?
+    /// Does a method that keeps its argument get the sum: `meter.update(mean(losses))`?
     fn is_kept(&self, sum: ExprId, around: Span) -> bool {
         let ir = self.ir;
         self.calls().filter(|&(_, at)| around.contains(at)).any(|(call, _)| {

@@ -9,26 +9,24 @@ use crate::verify::machine::NodeState;
 pub(super) fn not_licensed(case: &Case) -> Option<Draft> {
     (case.code() == Some(102)).then(|| {
         Draft::error("not-licensed", "the virtual GPU has no license")
-            .remedy("let the machine reach its license server")
+            .remedy("connect the machine to its license server")
             .command("nvidia-smi -q | grep -i license")
     })
 }
 
 pub(super) fn fabric_manager(case: &Case) -> Option<Draft> {
     (case.code() == Some(802)).then(|| {
-        Draft::error("fabric-manager", "NVSwitch is not ready: NVIDIA's fabric manager does not run")
+        Draft::error("fabric-manager", "NVSwitch is not ready: NVIDIA's fabric manager is not running")
             .says("Error 802: system not yet initialized")
-            .remedy("start it, in the version of the driver")
+            .remedy("start the fabric manager; its version must match the driver")
             .command("sudo systemctl enable --now nvidia-fabricmanager")
     })
 }
 
 pub(super) fn mps_server(case: &Case) -> Option<Draft> {
     case.code().filter(|code| (805..=810).contains(code)).map(|_| {
-        Draft::error("mps-server", "the MPS server does not let this process in")
-            .remedy(
-                "restart the MPS control daemon, or take `CUDA_MPS_PIPE_DIRECTORY` out of the environment",
-            )
+        Draft::error("mps-server", "the MPS server rejects this process")
+            .remedy("restart the MPS control daemon, or unset `CUDA_MPS_PIPE_DIRECTORY`")
             .command("echo quit | nvidia-cuda-mps-control; nvidia-cuda-mps-control -d")
     })
 }
@@ -44,13 +42,13 @@ pub(super) fn forward_compatibility(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "forward-compatibility",
-            "the compatibility library of a newer CUDA is loaded, which the GPU does not support",
+            "a forward-compatibility library of a newer CUDA is loaded, and this GPU does not support it",
         )
         .seen_all(folder.map(|folder| format!("`LD_LIBRARY_PATH` has {folder}")))
         .seen_all(only)
         .says("Error 804: forward compatibility was attempted on non supported HW")
         .remedy(
-            "take the folder `compat` out of `LD_LIBRARY_PATH` and of the image, or install a newer driver",
+            "remove the folder `compat` from `LD_LIBRARY_PATH` and from the image, or install a newer driver",
         )
         .command_if(folder.map(|folder| without_folders([folder]))),
     )
@@ -65,7 +63,7 @@ pub(super) fn mismatch(case: &Case) -> Option<Draft> {
     let library = driver.library_version.as_ref().map(|version| format!("the library is of {version}"));
     let draft = Draft::error(
         "driver-library-mismatch",
-        "the driver's library and its kernel module are of different versions",
+        "the driver library and the kernel module have different versions",
     )
     .seen_all(kernel)
     .seen_all(library)
@@ -74,13 +72,13 @@ pub(super) fn mismatch(case: &Case) -> Option<Draft> {
     Some(if case.machine.system.container.is_some() {
         draft
             .remedy(
-                "remove the driver's library from the image: the host's is put in when the container starts",
+                "remove the driver library from the image: the container runtime mounts the one of the host",
             )
             .command("ldconfig -p | grep libcuda")
     } else if case.machine.system.wsl {
         in_windows(draft)
     } else {
-        draft.remedy("reboot, so that the kernel takes the driver that was installed").command("sudo reboot")
+        draft.remedy("reboot to load the kernel module of the installed driver").command("sudo reboot")
     })
 }
 
@@ -92,10 +90,10 @@ fn in_windows(draft: Draft) -> Draft {
 pub(super) fn unavailable(case: &Case) -> Option<Draft> {
     (case.code() == Some(46)).then(|| {
         let processes = case.listed.gpus.iter().flat_map(|gpu| gpu.processes.iter().map(move |p| (gpu, p)));
-        Draft::error("device-unavailable", "the GPU is busy: it takes one process at a time")
+        Draft::error("device-unavailable", "the GPU is in use: its compute mode allows one process at a time")
             .seen_all(processes.map(|(gpu, p)| format!("GPU {}: process {} ({})", gpu.index, p.pid, p.name)))
             .says("CUDA-capable device(s) is/are busy or unavailable")
-            .remedy("end the process that has it, or let several in")
+            .remedy("stop the process that uses it, or allow several processes")
             .command("sudo nvidia-smi -c DEFAULT")
     })
 }
@@ -106,7 +104,7 @@ pub(super) fn unknown(case: &Case) -> Option<Draft> {
     }
     let uvm = |path: &str| path.ends_with("nvidia-uvm");
     let without_uvm = case.has_nodes() && case.node(|path, state| uvm(path) && state == NodeState::Missing);
-    let draft = Draft::error("unknown-error", "the driver cannot start, and does not say why")
+    let draft = Draft::error("unknown-error", "the driver cannot start and gives no reason")
         .seen_all(case.smi_error())
         .says("CUDA unknown error - this may be due to an incorrectly set up environment");
     Some(if case.machine.system.wsl {
@@ -114,7 +112,7 @@ pub(super) fn unknown(case: &Case) -> Option<Draft> {
     } else if without_uvm {
         draft
             .seen("/dev/nvidia-uvm is missing")
-            .remedy("load the module that makes it")
+            .remedy("load the kernel module that creates it")
             .command("sudo nvidia-modprobe -u -c=0")
     } else {
         draft
@@ -134,7 +132,7 @@ pub(super) fn other(case: &Case) -> Option<Draft> {
         in_windows(draft)
     } else {
         draft
-            .remedy("look into the kernel's log, reboot, and if it stays install the driver again")
+            .remedy("read the kernel log and reboot; if the error remains, reinstall the driver")
             .command("sudo dmesg | grep -iE 'nvrm|xid'")
     })
 }

@@ -27,7 +27,7 @@ pub(super) fn without_gpu(case: &Case) -> Option<Draft> {
             .says(NO_DRIVER);
     Some(match kind {
         "kubernetes" | "kubepods" => {
-            draft.remedy("ask for a GPU in the pod's resources: `limits: {nvidia.com/gpu: 1}`")
+            draft.remedy("request a GPU in the resources of the pod: `limits: {nvidia.com/gpu: 1}`")
         }
         "apptainer" | "singularity" => {
             draft.remedy("start it with `--nv`").command(format!("{kind} exec --nv IMAGE …"))
@@ -63,12 +63,12 @@ pub(super) fn runtime_class(case: &Case) -> Option<Draft> {
     }
     let nodes = case.has_nodes().then(|| "the pod has the GPU's device files".to_owned());
     Some(
-        Draft::error("runtime-class", "the pod was given a GPU, and NVIDIA's container runtime does not run it")
+        Draft::error("runtime-class", "the pod has a GPU, but does not run with NVIDIA's container runtime")
             .seen_all(chosen.map(|_| format!("`{CHOSEN}` names a GPU")))
             .seen_all(nodes)
             .seen("there is no `libcuda.so.1`")
             .says(NO_DRIVER)
-            .remedy("choose the runtime in the pod (`runtimeClassName: nvidia`), or make it the node's default one")
+            .remedy("set `runtimeClassName: nvidia` in the pod, or make that runtime the default of the node")
             .command(
                 "kubectl patch deployment NAME -p '{\"spec\":{\"template\":{\"spec\":{\"runtimeClassName\":\"nvidia\"}}}}'",
             ),
@@ -82,7 +82,7 @@ pub(super) fn lost(case: &Case) -> Option<Draft> {
     nodes.peek()?;
     Some(
         Draft::error("gpu-lost-in-container", "the container has lost the GPU that it was started with")
-            .seen_all(nodes.map(|node| format!("{} is there and may not be opened (EPERM)", node.path)))
+            .seen_all(nodes.map(|node| format!("{} exists but cannot be opened (EPERM)", node.path)))
             .seen_all(case.smi_error())
             .says("Failed to initialize NVML: Unknown Error")
             .remedy(

@@ -17,18 +17,16 @@ pub(super) fn no_permission(case: &Case) -> Option<Draft> {
     let mut nodes =
         case.machine.system.device_nodes.iter().filter(|node| node.state == NodeState::Denied).peekable();
     nodes.peek()?;
-    let draft = Draft::error("no-permission", "the user may not open NVIDIA's device files")
-        .seen_all(nodes.map(|node| format!("{} may not be opened (EACCES)", node.path)));
+    let draft = Draft::error("no-permission", "this user has no permission to open NVIDIA's device files")
+        .seen_all(nodes.map(|node| format!("{} cannot be opened (EACCES)", node.path)));
     Some(if case.machine.system.container.is_some() {
         draft
-            .remedy(
-                "start the container with the group of the files (often `video` or `render`), by its number",
-            )
+            .remedy("start the container with the numeric group of the files (often `video` or `render`)")
             .command("docker run --gpus all --group-add \"$(stat -c %g /dev/nvidia0)\" …    # on the host")
     } else {
         draft
             .remedy(
-                "join the group of the files (often `video` or `render`), or ask the job scheduler for a GPU",
+                "add the user to the group of the files (often `video` or `render`), or request a GPU from the job scheduler",
             )
             .command("sudo usermod -aG video,render \"$USER\"    # then log in again")
     })
@@ -40,10 +38,10 @@ pub(super) fn mig(case: &Case) -> Option<Draft> {
         return None;
     }
     Some(
-        Draft::error("mig-without-instances", "MIG is on, and no instance was made")
+        Draft::error("mig-without-instances", "MIG is enabled, but no MIG instance exists")
             .seen_all(divided.map(|gpu| format!("GPU {} ({}): MIG is enabled", gpu.index, gpu.name)))
             .says(NO_GPUS)
-            .remedy("make instances, or switch MIG off (`sudo nvidia-smi -mig 0`)")
+            .remedy("create MIG instances, or disable MIG (`sudo nvidia-smi -mig 0`)")
             .command("sudo nvidia-smi mig -cgi 0 -C    # profiles: nvidia-smi mig -lgip"),
     )
 }
@@ -56,12 +54,12 @@ pub(super) fn none(case: &Case) -> Option<Draft> {
     let draft = Draft::error("no-device", "the driver finds no GPU")
         .seen_all(case.smi_error())
         .seen_all(
-            system.nvidia_pci_devices.map(|n| format!("{n} of NVIDIA's display controllers on the PCI bus")),
+            system.nvidia_pci_devices.map(|n| format!("NVIDIA display controllers on the PCI bus: {n}")),
         )
         .seen_all(case.on_the_bus())
         .says(NO_GPUS);
     Some(match system.nvidia_pci_devices {
-        Some(0) => draft.remedy("check that the GPU is seated, powered, and handed to this (virtual) machine"),
+        Some(0) => draft.remedy("check that the GPU is seated, powered and passed through to this (virtual) machine"),
         _ => draft
             .remedy("look into the kernel's log: the GPU may be too old or too new for this driver, or be held by another \
                  one")

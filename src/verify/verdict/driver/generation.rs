@@ -19,14 +19,14 @@ pub(super) fn dropped(case: &Case) -> Option<Draft> {
     let last = last.collect::<Option<Vec<u32>>>()?.into_iter().min()?;
     let name = families.first()?.name();
     // `PYTORCH_RELEASES_CODE_CC` in `torch/cuda/__init__.py` of 2.15.
-    let torch = if last == 580 { "; of PyTorch only the builds for CUDA 12.6 have code for it" } else { "" };
+    let torch = if last == 580 { "; only the PyTorch builds for CUDA 12.6 support it" } else { "" };
     Some(
-        Draft::error("gpu-dropped-by-driver", format!("driver {series} has dropped the GPU ({name})"))
+        Draft::error("gpu-dropped-by-driver", format!("driver {series} no longer supports the GPU ({name})"))
             .seen_all(case.on_the_bus())
-            .seen(format!("the last drivers that have it are those of {last}"))
+            .seen(format!("the last drivers that support it are those of series {last}"))
             .seen_all(case.smi_error())
             .says(legacy(last))
-            .remedy(format!("install a driver of {last}, and keep it{torch}"))
+            .remedy(format!("install a driver of series {last} and do not upgrade it{torch}"))
             .command(package(last)),
     )
 }
@@ -39,13 +39,15 @@ pub(super) fn some(case: &Case) -> Option<Draft> {
     let of = |gpu: &PciGpu| gpu.family.and_then(|family| Some((family, family.last_driver()?)));
     let dropped = gpus.iter().filter_map(|gpu| Some((gpu, of(gpu)?))).find(|(_, (_, last))| *last < series);
     let (gpu, (family, last)) = dropped.filter(|_| shown < gpus.len())?;
-    let cause = format!("driver {series} has dropped the GPU {} ({})", gpu.address, family.name());
+    let cause = format!("driver {series} no longer supports the GPU {} ({})", gpu.address, family.name());
     Some(
         Draft::warning(DROPPED, cause)
             .seen_all(case.on_the_bus())
             .seen(format!("the driver shows {shown} of {}", gpus.len()))
             .says(legacy(last))
-            .remedy(format!("install a driver of {last} if that one is needed: it must run the others, too"))
+            .remedy(format!(
+                "if you need that GPU, install a driver of series {last} that also supports the other GPUs"
+            ))
             .command(package(last)),
     )
 }
@@ -69,7 +71,7 @@ pub(super) fn needs_proprietary(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "open-module-on-old-gpu",
-            format!("the open kernel module does not run the GPU ({name})"),
+            format!("the open kernel module does not support the GPU ({name})"),
         )
         .seen("/proc/driver/nvidia/version says \"Open Kernel Module\", which is for Turing and later")
         .seen_all(case.on_the_bus())
@@ -92,7 +94,7 @@ pub(super) fn needs_open(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "proprietary-module-on-new-gpu",
-            format!("the proprietary kernel module does not run the GPU ({name})"),
+            format!("the proprietary kernel module does not support the GPU ({name})"),
         )
         .seen("/proc/driver/nvidia/version does not say \"Open Kernel Module\"")
         .seen_all(case.on_the_bus())

@@ -31,12 +31,14 @@ pub(super) fn slurm(case: &Case) -> Option<Draft> {
         return None;
     }
     Some(
-        Draft::error("slurm-without-gpu", "the Slurm job was given no GPU")
+        Draft::error("slurm-without-gpu", "the Slurm job has no GPU")
             .seen(format!("`SLURM_JOB_ID` is set, and none of {}", GIVEN.join(", ")))
-            .seen_all(forbidden.map(|node| format!("{} may not be opened (EPERM)", node.path)))
+            .seen_all(forbidden.map(|node| format!("{} cannot be opened (EPERM)", node.path)))
             .seen_all(hidden.then(|| format!("`CUDA_VISIBLE_DEVICES` is {NO_DEVICES}")))
             .says("RuntimeError: No CUDA GPUs are available")
-            .remedy("ask for one when the job is submitted: `--gres=gpu:1` or `--gpus=1`, in a partition that has some")
+            .remedy(
+                "request one when you submit the job: `--gres=gpu:1` or `--gpus=1`, in a partition with GPUs",
+            )
             .command("srun --gres=gpu:1 --pty bash"),
     )
 }
@@ -46,7 +48,7 @@ pub(super) fn colab(case: &Case) -> Option<Draft> {
         case,
         COLAB,
         Draft::error("colab-without-gpu", "the Colab notebook runs without a GPU")
-            .remedy("choose one in the menu: Runtime > Change runtime type > T4 GPU"),
+            .remedy("select one in the menu: Runtime > Change runtime type > T4 GPU"),
     )
 }
 
@@ -55,7 +57,7 @@ pub(super) fn kaggle(case: &Case) -> Option<Draft> {
         case,
         KAGGLE,
         Draft::error("kaggle-without-gpu", "the Kaggle notebook runs without a GPU")
-            .remedy("choose one in the menu: Settings > Accelerator > GPU T4 x2; the account must be verified by phone"),
+            .remedy("select one in the menu: Settings > Accelerator > GPU T4 x2; the account must be verified by phone"),
     )
 }
 

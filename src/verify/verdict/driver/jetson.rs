@@ -8,7 +8,7 @@ use crate::verify::surroundings::{JETSON, TEGRA};
 
 pub(super) fn driver(case: &Case) -> Option<Draft> {
     (case.is_in(JETSON) && (case.no_library() || case.no_device())).then(|| {
-        Draft::error("jetson-driver", "the Jetson's own driver is not there")
+        Draft::error("jetson-driver", "the driver of the Jetson is not installed")
             .seen_all(release(case).map(|release| format!("{TEGRA} says R{release}")))
             .seen(if case.no_library() {
                 "there is no `libcuda.so.1`"
@@ -16,7 +16,7 @@ pub(super) fn driver(case: &Case) -> Option<Draft> {
                 "the library finds no device"
             })
             .says(NO_DRIVER)
-            .remedy("install NVIDIA's packages of the board's system, no driver for desktops")
+            .remedy("install NVIDIA's packages for JetPack, not a desktop driver")
             .command("sudo apt install --reinstall nvidia-l4t-core nvidia-l4t-cuda")
     })
 }
@@ -42,10 +42,13 @@ pub(in crate::verify::verdict) fn wheels(case: &Case, torch: &Torch) -> Option<D
         return None;
     }
     let version = torch.version.as_deref().unwrap_or("of unknown version");
-    let what =
-        if torch.build == Build::Cpu { "is built without CUDA" } else { "has no code for the board's GPU" };
+    let what = if torch.build == Build::Cpu {
+        "is built without CUDA"
+    } else {
+        "has no code for the GPU of the board"
+    };
     let draft =
-        Draft::error("jetson-wheels", format!("PyTorch {version} is not one for a Jetson: it {what}"))
+        Draft::error("jetson-wheels", format!("PyTorch {version} does not run on a Jetson: it {what}"))
             .seen_all(release(case).map(|release| format!("{TEGRA} says R{release}")))
             .seen(format!(
                 "PyTorch has code for {}",
@@ -57,10 +60,10 @@ pub(in crate::verify::verdict) fn wheels(case: &Case, torch: &Torch) -> Option<D
             });
     Some(match index(case) {
         Some(_) => draft
-            .remedy("install NVIDIA's own, for the board's system")
+            .remedy("install the PyTorch that NVIDIA builds for JetPack")
             .command_if(case.target().for_gpu()),
         None => draft.remedy(
-            "install the one that NVIDIA has built for the board's system: https://forums.developer.nvidia.com/t/pytorch-for-jetson/72048",
+            "install the PyTorch that NVIDIA builds for JetPack: https://forums.developer.nvidia.com/t/pytorch-for-jetson/72048",
         ),
     })
 }

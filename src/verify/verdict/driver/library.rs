@@ -27,12 +27,9 @@ pub(super) fn is_gpu(path: &str) -> bool {
 pub(super) fn incomplete(case: &Case) -> Option<Draft> {
     let Outcome::MissingFunction { call } = &case.machine.driver.outcome else { return None };
     Some(
-        Draft::error(
-            "driver-incomplete",
-            "the driver's library is not a whole driver, or older than CUDA 11",
-        )
-        .seen(format!("it has no `{call}`"))
-        .remedy("install NVIDIA's driver again, 525 or newer"),
+        Draft::error("driver-incomplete", "the driver library is incomplete or older than CUDA 11")
+            .seen(format!("it has no `{call}`"))
+            .remedy("reinstall NVIDIA's driver, version 525 or later"),
     )
 }
 
@@ -40,9 +37,9 @@ pub(super) fn unloadable(case: &Case) -> Option<Draft> {
     let error = case.machine.driver.load_error.clone().unwrap_or_default();
     let bad = ["ELF", "file too short", "undefined symbol"].iter().any(|part| error.contains(part));
     (case.no_library() && bad).then(|| {
-        Draft::error("driver-library-unloadable", "there is a `libcuda.so.1` that cannot be loaded")
+        Draft::error("driver-library-unloadable", "a `libcuda.so.1` exists but cannot be loaded")
             .seen(error)
-            .remedy("remove it from `LD_LIBRARY_PATH`, or install the driver for this processor again")
+            .remedy("remove it from `LD_LIBRARY_PATH`, or reinstall the driver for this processor")
     })
 }
 
@@ -50,10 +47,13 @@ pub(super) fn stub(case: &Case) -> Option<Draft> {
     let search = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
     let stubs: Vec<&str> = search.split(':').filter(|folder| folder.contains("stubs")).collect();
     (case.code() == Some(34)).then(|| {
-        Draft::error("stub-library", "the driver's library is the toolkit's stub, which is only for linking")
-            .says("CUDA driver is a stub library")
-            .remedy("take the folder `stubs` out of `LD_LIBRARY_PATH`")
-            .command_if((!stubs.is_empty()).then(|| without_folders(stubs)))
+        Draft::error(
+            "stub-library",
+            "the loaded driver library is the stub of the CUDA toolkit, which is only for linking",
+        )
+        .says("CUDA driver is a stub library")
+        .remedy("remove the folder `stubs` from `LD_LIBRARY_PATH`")
+        .command_if((!stubs.is_empty()).then(|| without_folders(stubs)))
     })
 }
 
@@ -64,11 +64,14 @@ pub(super) fn not_searched(case: &Case) -> Option<Draft> {
     let there = |folder: &str| case.files.at(&format!("{folder}/libcuda.so.1")).exists();
     let (folder, who) = FOLDERS.iter().find(|(folder, _)| there(folder))?;
     Some(
-        Draft::error("driver-library-not-searched", "the loader does not look where the driver's library is")
-            .seen(format!("{folder}/libcuda.so.1 is there: {who}"))
-            .says(NO_DRIVER)
-            .remedy("let the loader look there, for the program or in the image")
-            .command(format!("export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH")),
+        Draft::error(
+            "driver-library-not-searched",
+            "the driver library is not in the search path of the loader",
+        )
+        .seen(format!("{folder}/libcuda.so.1 is there: {who}"))
+        .says(NO_DRIVER)
+        .remedy("add the folder to the search path, for the program or in the image")
+        .command(format!("export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH")),
     )
 }
 
@@ -82,8 +85,10 @@ fn half(case: &Case) -> bool {
 
 fn there_without_library(case: &Case) -> String {
     match &case.machine.driver.version {
-        Some(version) => format!("the kernel's driver is there ({version}), and its `libcuda.so.1` is not"),
-        None => "the GPU's device files are there, and the driver's `libcuda.so.1` is not".to_owned(),
+        Some(version) => {
+            format!("the kernel driver is loaded ({version}), but its `libcuda.so.1` is missing")
+        }
+        None => "the device files of the GPU exist, but the driver's `libcuda.so.1` is missing".to_owned(),
     }
 }
 
@@ -99,17 +104,17 @@ pub(super) fn missing(case: &Case) -> Option<Draft> {
     if !half(case) {
         return None;
     }
-    let draft = Draft::error("driver-library-missing", "the driver's library for CUDA is missing")
+    let draft = Draft::error("driver-library-missing", "the CUDA library of the driver is missing")
         .seen(there_without_library(case))
         .seen_all(case.machine.driver.load_error.clone())
         .says(NO_DRIVER);
     Some(if case.machine.system.container.is_some() {
         draft
-            .remedy("let the container have CUDA: `NVIDIA_DRIVER_CAPABILITIES` must have `compute` in it")
+            .remedy("enable CUDA in the container: `NVIDIA_DRIVER_CAPABILITIES` must contain `compute`")
             .command("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
     } else {
         draft
-            .remedy("install the driver's compute libraries, in the version of the driver")
+            .remedy("install the compute libraries of the driver, in the same version")
             .command("sudo apt install libcuda1    # Ubuntu: libnvidia-compute-VERSION")
     })
 }
@@ -131,9 +136,9 @@ pub(super) fn not_installed(case: &Case) -> Option<Draft> {
     let nouveau = system
         .kernel_module
         .nouveau
-        .then(|| "the kernel has `nouveau` instead, which has no CUDA".to_owned());
+        .then(|| "the kernel uses `nouveau` instead, which does not support CUDA".to_owned());
     let draft = draft
-        .seen(format!("{n} of NVIDIA's display controllers on the PCI bus, and no `libcuda.so.1`"))
+        .seen(format!("NVIDIA display controllers on the PCI bus: {n}; there is no `libcuda.so.1`"))
         .seen_all(case.on_the_bus())
         .seen_all(nouveau)
         .says(NO_DRIVER);
@@ -141,7 +146,9 @@ pub(super) fn not_installed(case: &Case) -> Option<Draft> {
     let last = system.nvidia_gpus.iter().filter_map(|gpu| gpu.family.and_then(Family::last_driver)).min();
     Some(match last {
         Some(last) => draft
-            .remedy(format!("install the driver and reboot; newer ones than {last} have dropped this GPU"))
+            .remedy(format!(
+                "install the driver and reboot; drivers after series {last} do not support this GPU"
+            ))
             .command(format!(
                 "sudo apt install nvidia-driver-{last}    # Ubuntu; elsewhere the packages of {last}"
             )),
@@ -157,17 +164,16 @@ pub(super) fn no_gpu(case: &Case) -> Option<Draft> {
         let library = if case.no_library() { ", and there is no `libcuda.so.1`" } else { "" };
         let amd = case.machine.system.amd.pci_devices.filter(|n| *n > 0);
         let draft = Draft::error("no-gpu", "there is no NVIDIA GPU")
-            .seen(format!("no display controller of NVIDIA's is on the PCI bus{library}"));
+            .seen(format!("there is no NVIDIA display controller on the PCI bus{library}"));
         if let Some(n) = amd {
-            return draft
-                .seen(format!("{n} of AMD's display controllers on the PCI bus"))
-                .remedy("if ROCm runs on AMD's GPU, install the PyTorch that is built for ROCm: it is in another index")
+            return draft.seen(format!("AMD display controllers on the PCI bus: {n}")).remedy(
+                "if ROCm supports your AMD GPU, install a PyTorch build for ROCm, from its own index",
+            );
         }
-        draft
-            .remedy(
-                "run this on a machine with one, or ask the one that the code is for: `--machine FILE`; a virtual machine \
+        draft.remedy(
+            "run this on a machine with a GPU, or use a report of one: `--machine FILE`; a virtual machine \
                  must be given the GPU",
-            )
+        )
     })
 }
 
@@ -175,14 +181,11 @@ pub(super) fn no_gpu(case: &Case) -> Option<Draft> {
 pub(super) fn other(case: &Case) -> Option<Draft> {
     let other = case.machine.driver.other_library.as_deref()?;
     Some(
-        Draft::warning(
-            OTHER,
-            "`libcuda.so` and `libcuda.so.1` are different libraries here",
-        )
-        .seen(format!("under another name {other} is found first; PyTorch takes `libcuda.so.1`"))
-        .seen_all(case.machine.driver.loaded_from.clone().map(|path| format!("`libcuda.so.1` is {path}")))
-        .remedy(
-            "take the other one out of `LD_LIBRARY_PATH`: programs that ask for `libcuda.so` fail with it",
-        ),
+        Draft::warning(OTHER, "`libcuda.so` and `libcuda.so.1` are different libraries here")
+            .seen(format!("the loader finds {other} first for the other name; PyTorch loads `libcuda.so.1`"))
+            .seen_all(case.machine.driver.loaded_from.clone().map(|path| format!("`libcuda.so.1` is {path}")))
+            .remedy(
+                "remove the other one from `LD_LIBRARY_PATH`: programs that load `libcuda.so` fail with it",
+            ),
     )
 }

@@ -43,10 +43,10 @@ pub(super) fn optimus(case: &Case) -> Option<Draft> {
     let supergfx = supergfx.then_some((SUPERGFX, "supergfxctl --mode Hybrid    # then log in again"));
     let (file, command) = prime.or(supergfx)?;
     Some(
-        draft(case, "optimus", "the laptop is set to use its other GPU alone, and NVIDIA's is switched off")
+        draft(case, "optimus", "the NVIDIA GPU is switched off: the laptop is set to use only its other GPU")
             .seen(format!("{file} says so"))
             .says(SMI)
-            .remedy("switch it on: it may still leave the screen to the other one")
+            .remedy("switch it on; the other GPU can still drive the screen")
             .command(command),
     )
 }
@@ -54,13 +54,17 @@ pub(super) fn optimus(case: &Case) -> Option<Draft> {
 pub(super) fn forbidden(case: &Case) -> Option<Draft> {
     let file = absent(case)?.forbidden_by.as_deref()?;
     Some(
-        draft(case, "kernel-module-forbidden", "the system is told not to load NVIDIA's kernel module")
-            .seen(format!("{file} says so"))
-            .says(SMI)
-            .remedy("take the line out, and load the module")
-            .command(format!(
-                "sudo sed -i -E '/^ *(blacklist|alias|install) +nvidia( |$)/d' {file} && sudo modprobe nvidia"
-            )),
+        draft(
+            case,
+            "kernel-module-forbidden",
+            "a configuration file stops NVIDIA's kernel module from loading",
+        )
+        .seen(format!("{file} says so"))
+        .says(SMI)
+        .remedy("remove the line and load the module")
+        .command(format!(
+            "sudo sed -i -E '/^ *(blacklist|alias|install) +nvidia( |$)/d' {file} && sudo modprobe nvidia"
+        )),
     )
 }
 
@@ -69,10 +73,10 @@ pub(super) fn held_for_guest(case: &Case) -> Option<Draft> {
     let held =
         case.machine.system.nvidia_gpus.iter().find(|gpu| gpu.driver.as_deref() == Some("vfio-pci"))?;
     Some(
-        draft(case, "gpu-held-for-guest", "the GPU is held for a virtual machine (vfio-pci)")
+        draft(case, "gpu-held-for-guest", "the GPU is reserved for a virtual machine (vfio-pci)")
             .says(NO_GPUS)
             .remedy(
-                "run this in that machine, or take the GPU out of the configuration of `vfio-pci` and reboot",
+                "run this in that virtual machine, or remove the GPU from the `vfio-pci` configuration and reboot",
             )
             .command(format!("lspci -nnk -s {}", held.address)),
     )
@@ -82,10 +86,10 @@ pub(super) fn nouveau(case: &Case) -> Option<Draft> {
     let module = absent(case)?;
     let bound = case.machine.system.nvidia_gpus.iter().any(|gpu| gpu.driver.as_deref() == Some("nouveau"));
     (bound || module.nouveau).then(|| {
-        draft(case, "nouveau", "the kernel's own driver, `nouveau`, has the GPU: it has no CUDA")
+        draft(case, "nouveau", "the GPU uses the `nouveau` driver, which does not support CUDA")
             .seen(if bound { "it is the driver of the GPU" } else { "it is among the loaded modules" })
             .says(SMI)
-            .remedy("keep `nouveau` out, and reboot")
+            .remedy("blacklist `nouveau` and reboot")
             .command(
                 "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee /etc/modprobe.d/nouveau.conf && sudo \
                  update-initramfs -u && sudo reboot    # Fedora: sudo dracut --force",
@@ -101,8 +105,8 @@ pub(super) fn not_built(case: &Case) -> Option<Draft> {
     }
     let cause = format!("NVIDIA's kernel module was not built for the running kernel ({kernel})");
     let others = match module.built_for.as_slice() {
-        [] => "it is there for no kernel".to_owned(),
-        some => format!("it is there for {}", some.join(", ")),
+        [] => "it is built for no kernel".to_owned(),
+        some => format!("it is built for {}", some.join(", ")),
     };
     let akmods = case.files.at("/usr/sbin/akmods").exists();
     Some(
@@ -110,7 +114,7 @@ pub(super) fn not_built(case: &Case) -> Option<Draft> {
             .seen(others)
             .says("modprobe: FATAL: Module nvidia not found in directory /lib/modules")
             .remedy(
-                "install the headers of the running kernel and build it, as after every update of the kernel",
+                "install the headers of the running kernel and build the module; repeat this after each kernel update",
             )
             .command(if akmods {
                 "sudo akmods --force && sudo modprobe nvidia"
@@ -126,7 +130,7 @@ pub(super) fn rejected(case: &Case) -> Option<Draft> {
         // Ubuntu's own key, and that of DKMS elsewhere.
         let ubuntu = "/var/lib/shim-signed/mok/MOK.der";
         let key = if case.files.at(ubuntu).exists() { ubuntu } else { "/var/lib/dkms/mok.pub" };
-        draft(case, "kernel-module-rejected", "Secure Boot is on, and does not let the kernel load NVIDIA's module")
+        draft(case, "kernel-module-rejected", "Secure Boot prevents the kernel from loading NVIDIA's module")
             .seen("the firmware's variable `SecureBoot` is 1")
             .says("modprobe: ERROR: could not insert 'nvidia': Key was rejected by service")
             .remedy(
@@ -142,7 +146,7 @@ pub(super) fn not_loaded(case: &Case) -> Option<Draft> {
     Some(
         draft(case, "kernel-module-not-loaded", "NVIDIA's kernel module is not loaded")
             .says(SMI)
-            .remedy("load it; if that fails, the kernel's log says why")
+            .remedy("load it; if that fails, read the kernel log")
             .command("sudo modprobe nvidia || sudo dmesg | grep -iE 'nvrm|nvidia'"),
     )
 }

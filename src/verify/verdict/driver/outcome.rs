@@ -8,25 +8,25 @@ pub(super) fn not_probed(case: &Case) -> Option<Draft> {
     Some(
         Draft::error("not-probed", "the probe could not be started")
             .seen(reason.clone())
-            .remedy("let this program start itself: it needs its own file and a free process"),
+            .remedy("allow samedevice to start a child process of its own program file"),
     )
 }
 
 pub(super) fn crashed(case: &Case) -> Option<Draft> {
     let Outcome::Crashed { during, how } = &case.machine.driver.outcome else { return None };
     Some(
-        Draft::error("driver-crashed", "the driver brings down the process that asks it")
+        Draft::error("driver-crashed", "the driver crashes the process that queries it")
             .seen(format!("{how} while {during}"))
-            .remedy("reboot; if it comes again, install the driver again"),
+            .remedy("reboot; if it happens again, reinstall the driver"),
     )
 }
 
 pub(super) fn hangs(case: &Case) -> Option<Draft> {
     let Outcome::TimedOut { during, seconds } = &case.machine.driver.outcome else { return None };
     Some(
-        Draft::error("driver-hangs", "the driver does not answer")
+        Draft::error("driver-hangs", "the driver does not respond")
             .seen(format!("no answer within {seconds} seconds while {during}"))
-            .remedy("look for the GPU's last words in the kernel's log (Xid), and reboot")
+            .remedy("look for Xid errors in the kernel log, then reboot")
             .command("sudo dmesg | grep -iE 'nvrm|xid'"),
     )
 }

@@ -22,7 +22,7 @@ pub(super) fn container(case: &Case) -> Option<Draft> {
     let silent = case.no_library() || case.no_reason();
     (in_container(case) && silent && !has_gpu(case)).then(|| {
         Draft::error("wsl-container-without-gpu", "the container was started without the GPU of WSL")
-            .seen(format!("there is no {WSL_NODE} in it, through which WSL has the GPU"))
+            .seen(format!("{WSL_NODE}, the device file of the GPU in WSL, is missing"))
             .says(NO_DRIVER)
             .remedy(
                 "start it with the GPU; where Docker runs in WSL itself and not as Docker Desktop, install \
@@ -38,7 +38,7 @@ pub(super) fn toolkit(case: &Case) -> Option<Draft> {
     (in_container(case) && case.code() == Some(500)).then(|| {
         Draft::error(
             "wsl-container-toolkit",
-            "what puts the GPU into containers is older than NVIDIA's driver in Windows",
+            "the container tools are older than NVIDIA's driver in Windows",
         )
         .seen("drivers from 555 on need `libnvdxgdmal.so.1` in the container")
         .says("Error 500: named symbol not found")
@@ -58,7 +58,7 @@ pub(super) fn first(case: &Case) -> Option<Draft> {
         Draft::error("wsl-1", "this is WSL 1, which has no GPU")
             .seen("/proc/version is that of its kernel")
             .says(NO_DRIVER)
-            .remedy("turn it into WSL 2")
+            .remedy("convert it to WSL 2")
             .command(format!("wsl --set-version {name} 2    # in Windows"))
     })
 }
@@ -69,7 +69,7 @@ pub(super) fn library_not_found(case: &Case) -> Option<Draft> {
         Draft::error("wsl-library-not-found", "the loader does not find WSL's `libcuda.so.1`")
             .seen("/usr/lib/wsl/lib/libcuda.so.1 is there")
             .says(NO_DRIVER)
-            .remedy("let the loader look there")
+            .remedy("add the folder to the search path of the loader")
             .command("echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig")
     })
 }
@@ -102,7 +102,7 @@ pub(super) fn linux_driver(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "wsl-linux-driver",
-            "a driver for Linux is installed in WSL, and hides the one of Windows",
+            "a Linux driver is installed in WSL and hides the driver of Windows",
         )
         .seen("WSL's own is in /usr/lib/wsl/lib")
         .remedy("remove the packages of the Linux driver, or put /usr/lib/wsl/lib first")
