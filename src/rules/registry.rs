@@ -10,14 +10,14 @@ use crate::finding::Code;
 /// The families, by the hundreds of the code.
 const FAMILIES: [(u16, &str); 9] = [
     (0, "the file itself"),
-    (1, "availability: code that needs hardware it never asked for"),
-    (2, "mismatch: two devices meet"),
-    (3, "module state: what `.to()` cannot move"),
-    (4, "indices, visibility, processes"),
+    (1, "availability: code that needs a GPU and does not check for one"),
+    (2, "mismatch: tensors and modules on different devices"),
+    (3, "module state: tensors and submodules that `.to()` does not move"),
+    (4, "device numbers, visible devices, processes"),
     (5, "memory"),
     (6, "transfers"),
-    (7, "precision that a device lacks"),
-    (8, "devices as values"),
+    (7, "dtypes that a device does not support"),
+    (8, "device strings, comparisons and attributes"),
 ];
 
 /// Every rule, sorted by code. A page that cannot be read is left out; a test sees to it that there is none.
@@ -49,18 +49,15 @@ pub fn find(selector: &str) -> Option<&'static Page> {
 pub fn catalogue() -> String {
     let mut out = String::from(
         "# Rules\n\n\
-         Every rule answers one question: on which machine does this line go wrong? The *world* is that machine.\n\
-         A rule is on unless its default says `off`. The pages are what `samedevice rule CODE` prints, and their\n\
-         examples are run as tests.\n\n\
-         One cause is one finding, whatever part of a project is linted. What an imported file says of itself is not\n\
-         said again where it is used. A file whose first comments say that it is generated from another one in its folder\n\
-         tells for both, and names the place that it comes from; a definition under a comment\n\
-         `# Copied from lib.nets.Block.forward` leaves it to what it was copied from, if that says the same. Copies of\n\
-         which nothing says that they are some have to be mended one by one, and are told of each.\n\n\
-         A finding is *certain* if a program in sight comes to its line with nothing taken for granted but the machine, *likely* if a\n\
-         caller or a user decides something, and of *low* confidence in tests, copies of other projects, demos and what nothing\n\
-         calls, and where a copy is made once or is tiny. What is low is only told with `--min-confidence low`.\n\n\
-         <!-- Generated from the pages: `SAMEDEVICE_UPDATE=1 cargo test` writes it anew. -->\n",
+         Every rule answers one question: on which machine does this line fail? The *world* is that machine.\n\
+         A rule is on unless its default is `off`. `samedevice rule CODE` prints its page. The examples on the pages are tests.\n\n\
+         One cause is one finding, whatever part of a project is linted. A finding in an imported file is not repeated\n\
+         where the file is used. If the first comments of a file say that it is generated from another file in its folder,\n\
+         the finding is in the generated file and names the source. A definition under a comment\n\
+         `# Copied from lib.nets.Block.forward` has no findings that its source has too. Copies without such a comment\n\
+         have their own findings.\n\n\
+         [Findings](../docs/findings.md) explains severity and confidence.\n\n\
+         <!-- Generated from the pages: `SAMEDEVICE_UPDATE=1 cargo test` writes it. -->\n",
     );
     for (family, title) in FAMILIES {
         let mut pages = registry().iter().filter(|p| p.code.0 / 100 == family).peekable();
