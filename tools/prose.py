@@ -3,7 +3,7 @@
 
     tools/prose.py [--textlint PROGRAM] [--bin PROGRAM] [FILE...]
 
-Without files: README, CONTRIBUTING, CHANGELOG, docs, rules, and with --bin the help of all commands. docs/words.yml has the words that are
+Without files: README, CONTRIBUTING, CHANGELOG, docs, rules, the READMEs of folders, and with --bin the help of all commands. docs/words.yml has the words that are
 not used. A sentence has at most 180 characters, on the pages of the rules 220. Code is not checked.
 """
 
@@ -26,7 +26,9 @@ QUOTED = re.compile(r"^\| Instead of .*?(?=^\n)", re.DOTALL | re.MULTILINE)
 
 def documents():
     files = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    return files + sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "rules").glob("*.md"))
+    for pattern in ("docs/*.md", "rules/*.md", "tools/*/README.md", "fixtures/*/README.md", "fuzz/README.md"):
+        files += sorted(ROOT.glob(pattern))
+    return files
 
 
 def helps(binary, folder):
