@@ -8,8 +8,8 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Meeting};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::callers::as_tests_like;
+use crate::rules::shared::code::variable;
 use crate::rules::shared::meetings::{meeting_finding, mismatch};
-use crate::rules::shared::rewriting::variable;
 
 pub(super) const CODE: Code = Code(206);
 pub(super) struct Rule;

@@ -5,9 +5,10 @@ use crate::flow::event::{Event, Meeting, Operand};
 use crate::ir::Expr;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::assumptions::of_meeting;
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{quotable, text, variable};
 use crate::rules::shared::events::{finding, with_also, with_stack};
 use crate::rules::shared::meetings::{mismatch, origins};
-use crate::rules::shared::rewriting::{Written, quotable, short_text, variable};
 use crate::span::Place;
 
 pub(super) const CODE: Code = Code(207);
@@ -47,8 +48,8 @@ impl Check for Rule {
 
 /// What the method is called on.
 fn receiver(event: &Event, cx: &Context<'_>) -> Option<Place> {
-    let call = Written::at(cx, event.place)?;
-    let (base, method) = call.method()?;
+    let call = CallAt::new(cx, event.place)?;
+    let (base, method) = call.attribute()?;
     (method.as_str() == "pin_memory").then(|| call.place_of(base))
 }
 
@@ -63,13 +64,13 @@ fn from_cpu(event: &Event, what: &str, stray: &Operand, cx: &Context<'_>) -> Str
     if what.contains("pin_memory") {
         return "remove this call: only CPU tensors can be pinned".to_owned();
     }
-    let copied = short_text(cx, stray.place).map(|text| match text.strip_suffix(".cuda()") {
+    let copied = text(cx, stray.place).map(|text| match text.strip_suffix(".cuda()") {
         Some(before) => before.to_owned(),
         None => format!("{text}.cpu()"),
     });
-    let simple = variable(cx, stray.place).is_some() || Written::at(cx, stray.place).is_some();
+    let simple = variable(cx, stray.place).is_some() || CallAt::new(cx, stray.place).is_some();
     let copied = copied.filter(|_| simple);
-    let code = copied.and_then(|text| Written::at(cx, event.place)?.replaced(stray.place.span, &text));
+    let code = copied.and_then(|text| CallAt::new(cx, event.place)?.replaced(stray.place.span, &text));
     match code.filter(|_| stray.place != event.place) {
         Some(code) => format!("pass a CPU tensor: `{code}`"),
         None => "pass a CPU tensor: copy it with `.cpu()`".to_owned(),
@@ -80,7 +81,7 @@ fn from_cpu(event: &Event, what: &str, stray: &Operand, cx: &Context<'_>) -> Str
 fn instead_of_constructor(event: &Event, cx: &Context<'_>) -> String {
     let general = || "use `torch.tensor(values, device=…)` or `torch.empty(sizes, device=…)`".to_owned();
     let code = || {
-        let call = Written::at(cx, event.place)?;
+        let call = CallAt::new(cx, event.place)?;
         let function = match call.expr(call.first()?) {
             Expr::List(_) => "torch.tensor",
             Expr::Int(_) => "torch.empty",

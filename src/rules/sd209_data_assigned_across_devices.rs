@@ -3,8 +3,8 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{DeviceName, Event, Meeting, Operand};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::{assigned, quotable, text};
 use crate::rules::shared::meetings::{meeting_finding, mismatch};
-use crate::rules::shared::rewriting::{assigned, quotable, short_text};
 
 pub(super) const CODE: Code = Code(209);
 pub(super) struct Rule;
@@ -19,7 +19,7 @@ impl Check for Rule {
         if !known(stray) || !known(other) {
             return None;
         }
-        let target = short_text(cx, event.place).unwrap_or(".data");
+        let target = text(cx, event.place).unwrap_or(".data");
         let message = format!(
             "`{target}` and its new value are on different devices: {} and {}",
             other.device.in_words(),

@@ -24,8 +24,8 @@ mod wrong_position;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{Expr, FuncId, FuncKind, Function, Param, ParamKind, Var};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
 use crate::rules::shared::file::File;
-use crate::rules::shared::rewriting::Written;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -207,7 +207,7 @@ impl File<'_> {
     /// The help for a call that leaves a parameter out.
     fn pass_on(&self, at: Span, name: Sym) -> String {
         let argument = format!("{name}={name}");
-        let call = Written::at(self.cx, Place { file: self.cx.file, span: at });
+        let call = CallAt::new(self.cx, Place { file: self.cx.file, span: at });
         format!("pass it on: `{}`", call.and_then(|call| call.with(&argument)).unwrap_or(argument))
     }
 

@@ -8,10 +8,10 @@ use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::assumptions::of_meeting;
 use crate::rules::shared::callers::as_tests_like;
+use crate::rules::shared::code::{assigned, quotable, variable};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::functions::function_of;
 use crate::rules::shared::meetings::{made, mismatch};
-use crate::rules::shared::rewriting::{assigned, quotable, variable};
 use crate::span::Place;
 
 pub(super) const CODE: Code = Code(301);

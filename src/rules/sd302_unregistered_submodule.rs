@@ -7,8 +7,8 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::variable;
 use crate::rules::shared::events::{finding, with_stack};
-use crate::rules::shared::rewriting::variable;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(302);

@@ -5,8 +5,9 @@ use crate::flow::event::{Event, Kind};
 use crate::ir::Expr;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::assumptions::parameter_varies;
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{quotable, text, variable};
 use crate::rules::shared::events::{finding, with_stack};
-use crate::rules::shared::rewriting::{Written, quotable, short_text, variable};
 use crate::span::Place;
 use crate::torch;
 
@@ -16,7 +17,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::NonLeaf { what, used } = &event.kind else { return None };
-        let copy = short_text(cx, event.place)
+        let copy = text(cx, event.place)
             .map_or_else(|| "the result of this move".to_owned(), |text| format!("`{text}`"));
         let (message, label, help) = match what.as_str() {
             "the module" => (
@@ -54,9 +55,9 @@ impl Check for Rule {
 /// `nn.Parameter(t.to(device))` for `nn.Parameter(t).to(device)`.
 fn parameter_of_moved(event: &Event, cx: &Context<'_>) -> String {
     let code = || {
-        let moved = Written::at(cx, event.place)?;
-        let (base, method) = moved.method()?;
-        let made = Written::at(cx, moved.place_of(base))?;
+        let moved = CallAt::new(cx, event.place)?;
+        let (base, method) = moved.attribute()?;
+        let made = CallAt::new(cx, moved.place_of(base))?;
         let tensor = made.only()?;
         let plain = matches!(made.expr(tensor), Expr::Var(_) | Expr::Attr { .. } | Expr::Call(_));
         let (callee, text) = (made.callee(), made.text(tensor));
@@ -79,9 +80,9 @@ fn moved_values(used: Place, cx: &Context<'_>) -> String {
 /// The copy as a leaf: made on the device, or detached.
 fn leaf_of_moved(event: &Event, cx: &Context<'_>) -> String {
     let code = || {
-        let moved = Written::at(cx, event.place)?;
-        let (base, method) = moved.method()?;
-        let made = Written::at(cx, moved.place_of(base));
+        let moved = CallAt::new(cx, event.place)?;
+        let (base, method) = moved.attribute()?;
+        let made = CallAt::new(cx, moved.place_of(base));
         let there = made.zip(moved.only()).filter(|(made, _)| {
             let factory = made.path().and_then(torch::function);
             made.keyword("requires_grad").is_some()

@@ -3,8 +3,8 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind, LeftBehind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::text;
 use crate::rules::shared::events::{finding, with_stack};
-use crate::rules::shared::rewriting::short_text;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(304);
@@ -17,7 +17,7 @@ impl Check for Rule {
             return None;
         }
         let moved = "the model is moved here";
-        let line = short_text(cx, *then);
+        let line = text(cx, *then);
         let after = |what: &str| match line.filter(|text| text.ends_with(')')) {
             Some(line) => format!("{what} after `{line}`"),
             None => format!("{what} after the model has its final parameters and device"),

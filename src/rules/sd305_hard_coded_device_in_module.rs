@@ -7,8 +7,10 @@ use crate::link::ClassKey;
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::accelerators::{chosen, home};
 use crate::rules::shared::assumptions::assume_no_cuda;
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::quotable;
 use crate::rules::shared::events::{finding, with_also, with_stack};
-use crate::rules::shared::rewriting::{Written, module_device, quotable};
+use crate::rules::shared::module_device::module_device;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::Place;
 use crate::torch::{self, Base};
@@ -61,8 +63,8 @@ fn follows_module(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> Str
             _ => "take the device from an input or a parameter of the module: `x.device`".to_owned(),
         };
     };
-    let call = Written::at(cx, event.place);
-    let code = call.and_then(|call| match (call.method(), origin) {
+    let call = CallAt::new(cx, event.place);
+    let code = call.and_then(|call| match (call.attribute(), origin) {
         (Some((base, name)), None) if name.as_str() == "cuda" => {
             quotable(format!("{}.to({device})", call.text(base)))
         }

@@ -4,8 +4,9 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::flow::value::Reason;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::variable;
 use crate::rules::shared::events::{finding, reason, with_stack};
-use crate::rules::shared::rewriting::{Written, variable};
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(306);
@@ -14,7 +15,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::WrappedOnCpu { wrapper, chain } = &event.kind else { return None };
-        let call = Written::at(cx, event.place);
+        let call = CallAt::new(cx, event.place);
         let model = call.as_ref().and_then(|call| variable(cx, call.place_of(call.first()?)));
         let subject = model.map_or_else(|| "the model".to_owned(), |name| format!("`{name}`"));
         let (message, label) = match *wrapper {

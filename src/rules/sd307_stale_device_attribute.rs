@@ -6,7 +6,7 @@ use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::device_words::is_device_name;
 use crate::rules::shared::file::{File, assigned_to_own};
-use crate::rules::shared::rewriting::module_device;
+use crate::rules::shared::module_device::module_device;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;

@@ -4,8 +4,9 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::accelerators::home;
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{line_with, quoted, stands_alone};
 use crate::rules::shared::events::{finding, with_also, with_stack};
-use crate::rules::shared::written::{CallAt, line_with, quoted, stands_alone};
 use crate::span::Place;
 use crate::world::World;
 

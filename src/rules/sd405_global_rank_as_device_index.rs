@@ -3,9 +3,10 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{line_with, quoted};
 use crate::rules::shared::events::{finding, with_also, with_stack};
 use crate::rules::shared::test_code::in_tests;
-use crate::rules::shared::written::{CallAt, line_with, quoted};
 use crate::span::Place;
 use crate::world::World;
 

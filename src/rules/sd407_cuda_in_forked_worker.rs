@@ -4,8 +4,9 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::flow::value::Reason;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{line_with, operand, quoted};
 use crate::rules::shared::events::{finding, with_stack};
-use crate::rules::shared::written::{CallAt, line_with, operand, quoted};
 use crate::span::Place;
 use crate::world::World;
 

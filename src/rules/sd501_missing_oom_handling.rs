@@ -3,8 +3,8 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::{finding, with_stack};
-use crate::rules::shared::written::quoted;
 use crate::world::{World, gibibytes};
 
 pub(super) const CODE: Code = Code(501);

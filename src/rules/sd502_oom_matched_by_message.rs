@@ -8,7 +8,7 @@ use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Handler, IfElse, M
 use crate::link::ModIdx;
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
-use crate::rules::shared::written::quoted;
+use crate::rules::shared::code::quoted;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;

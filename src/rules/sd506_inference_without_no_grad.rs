@@ -4,9 +4,9 @@ use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::test_code::has_tests;
-use crate::rules::shared::written::quoted;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(506);

@@ -6,11 +6,12 @@ use crate::flow::event::{Event, Kind};
 use crate::ir::{Block, Expr, ExprId, Stmt};
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{line_with, quoted, text};
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::naming::Spot;
 use crate::rules::shared::test_code::{has_tests, in_tests};
 use crate::rules::shared::transfers::transfer;
-use crate::rules::shared::written::{CallAt, line_with, quoted, text};
 
 pub(super) const CODE: Code = Code(601);
 pub(super) struct Rule;

@@ -3,10 +3,11 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{line_with, operand, quoted};
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::test_code::in_tests;
 use crate::rules::shared::transfers::transfer;
-use crate::rules::shared::written::{CallAt, line_with, operand, quoted};
 
 pub(super) const CODE: Code = Code(602);
 pub(super) struct Rule;

@@ -4,9 +4,10 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::synchronize;
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::transfers::transfer;
-use crate::rules::shared::written::{quoted, synchronize};
 
 pub(super) const CODE: Code = Code(603);
 pub(super) struct Rule;

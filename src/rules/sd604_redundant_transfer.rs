@@ -4,10 +4,11 @@ use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::ir::{Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{line_with, operand, quoted};
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::naming::is_short;
 use crate::rules::shared::transfers::transfer;
-use crate::rules::shared::written::{CallAt, line_with, operand, quoted};
 use crate::span::Span;
 
 pub(super) const CODE: Code = Code(604);

@@ -4,9 +4,10 @@ use crate::assumption::{Assumption, ByDefault};
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Again, Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::{quoted, text};
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::transfers::transfer;
-use crate::rules::shared::written::{CallAt, quoted, text};
 
 pub(super) const CODE: Code = Code(605);
 pub(super) struct Rule;

@@ -3,10 +3,11 @@
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
+use crate::rules::shared::calls::synchronize;
+use crate::rules::shared::code::quoted;
 use crate::rules::shared::events::with_stack;
 use crate::rules::shared::test_code::in_tests;
 use crate::rules::shared::transfers::transfer;
-use crate::rules::shared::written::{quoted, synchronize};
 
 pub(super) const CODE: Code = Code(607);
 pub(super) struct Rule;

@@ -4,9 +4,9 @@ use crate::flow::event::{DeviceName, Event, Operand};
 use crate::flow::value::Reason;
 use crate::ir::{Expr, ExprId};
 use crate::rules::check::Context;
+use crate::rules::shared::calls::CallAt;
 use crate::rules::shared::meetings::made;
 use crate::rules::shared::naming::{Spot, is_short};
-use crate::rules::shared::rewriting::Written;
 use crate::torch;
 
 /// The help for a draw: the corrected line, where it can be written.
@@ -16,7 +16,7 @@ pub(super) fn advice(event: &Event, generator: &Operand, drawn: &Operand, cx: &C
         return "pass a generator on that device: `generator=torch.Generator(device=torch.get_default_device())`"
             .to_owned();
     }
-    let draw = Written::at(cx, event.place);
+    let draw = CallAt::new(cx, event.place);
     let on_cpu = drawn.device == DeviceName::Known("cpu".to_owned());
     if on_cpu {
         let there = draw.and_then(|draw| drawn_by_generator(&draw, event, generator, cx));
@@ -46,7 +46,7 @@ pub(super) fn advice(event: &Event, generator: &Operand, drawn: &Operand, cx: &C
 
 /// The draw with the generator's device, `torch.randperm(16, generator=g, device=g.device)`.
 fn drawn_by_generator(
-    draw: &Written<'_>,
+    draw: &CallAt<'_>,
     event: &Event,
     generator: &Operand,
     cx: &Context<'_>,
@@ -60,13 +60,13 @@ fn drawn_by_generator(
 }
 
 /// The device of the tensor that a method fills: `weights.normal_(generator=g)`.
-fn receiver(draw: &Written<'_>, event: &Event, cx: &Context<'_>) -> Option<String> {
-    let (base, _) = draw.method().filter(|_| draw.path().is_none())?;
+fn receiver(draw: &CallAt<'_>, event: &Event, cx: &Context<'_>) -> Option<String> {
+    let (base, _) = draw.attribute().filter(|_| draw.path().is_none())?;
     Some(format!("{}.device", Spot::new(cx, event.place)?.name(draw.place_of(base))?))
 }
 
 /// The device of the draw, if the text means the same where the generator is made.
-fn same_there(draw: &Written<'_>, device: ExprId, spot: &Spot<'_>) -> Option<String> {
+fn same_there(draw: &CallAt<'_>, device: ExprId, spot: &Spot<'_>) -> Option<String> {
     match draw.expr(device) {
         Expr::Str(_) => Some(draw.text(device).to_owned()),
         _ => spot.name(draw.place_of(device)),

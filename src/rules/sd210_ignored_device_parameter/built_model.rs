@@ -4,8 +4,8 @@ use crate::finding::Finding;
 use crate::flow::is_module_class;
 use crate::ir::{ArgKind, Expr, ExprId, Function, Module, Param, Slot, Stmt, Var};
 use crate::link::{ModIdx, Resolved};
+use crate::rules::shared::code::quotable;
 use crate::rules::shared::file::File;
-use crate::rules::shared::rewriting::quotable;
 use crate::sym::Sym;
 use crate::torch::{self, State};
 

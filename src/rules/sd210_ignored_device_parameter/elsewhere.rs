@@ -5,8 +5,9 @@ use crate::finding::Finding;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, Function, Whole};
 use crate::link::Resolved;
 use crate::rules::sd105_load_without_map_location::CODE as LOAD;
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::quotable;
 use crate::rules::shared::file::File;
-use crate::rules::shared::rewriting::{Written, quotable};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
@@ -45,11 +46,11 @@ impl File<'_> {
 
     /// The call with the parameter.
     fn to_parameter(&self, call: Span, param: Sym, what: &str) -> String {
-        let written = Written::at(self.cx, Place { file: self.cx.file, span: call });
+        let written = CallAt::new(self.cx, Place { file: self.cx.file, span: call });
         let code = written.and_then(|w| match what {
             LOADED => w.with(&format!("map_location={param}")),
             MADE => w.with(&format!("device={param}")),
-            _ => w.method().and_then(|(base, _)| quotable(format!("{}.to({param})", w.text(base)))),
+            _ => w.attribute().and_then(|(base, _)| quotable(format!("{}.to({param})", w.text(base)))),
         });
         match code {
             Some(code) => format!("use the parameter: `{code}`"),

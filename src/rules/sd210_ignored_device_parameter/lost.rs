@@ -5,8 +5,9 @@ use crate::finding::Finding;
 use crate::flow::conditions;
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, IfElse, Param, Stmt, UnaryOp, Var};
 use crate::link::Resolved;
+use crate::rules::shared::calls::CallAt;
+use crate::rules::shared::code::quotable;
 use crate::rules::shared::file::File;
-use crate::rules::shared::rewriting::{Written, quotable};
 use crate::span::Span;
 use crate::world::World;
 
@@ -209,7 +210,7 @@ impl Look<'_> {
         let label = format!("`{}` may be `None`", self.name());
         let mut finding = self.file.parameter_finding(at, message, label, self.function.name_span);
         let place = |span| crate::span::Place { file: self.file.cx.file, span };
-        let code = Written::at(self.file.cx, place(at))
+        let code = CallAt::new(self.file.cx, place(at))
             .and_then(|call| quotable(format!("{}(self.{name})", call.callee())));
         let code = code.unwrap_or_else(|| format!(".to(self.{name})"));
         finding.help = Some(format!("move it to the chosen device: `{code}`"));

@@ -7,9 +7,9 @@ use crate::ir::{
     ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, Function, Module, Param, Slot, Stmt, Var,
 };
 use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::rules::shared::code::quotable;
 use crate::rules::shared::file::File;
 use crate::rules::shared::offloading::{EXECUTION, offloads, says_order};
-use crate::rules::shared::rewriting::quotable;
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;

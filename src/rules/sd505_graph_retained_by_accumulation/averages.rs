@@ -9,7 +9,7 @@ use crate::finding::{Finding, Label};
 use crate::ir::{Arg, BinOp, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::link::ClassKey;
 use crate::rules::check::Context;
-use crate::rules::shared::written::{line_with, operand, quoted};
+use crate::rules::shared::code::{line_with, operand, quoted};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;

@@ -1,60 +1,12 @@
-//! The source code at a place, for messages and helps.
+//! A call in the source, for messages and helps: its parts, and the call with another argument.
 
 use crate::ir::{ArgKind, Call, Expr, ExprId, Module};
 use crate::link::{ModIdx, Resolved};
 use crate::rules::check::Context;
-use crate::rules::shared::naming::is_short;
+use crate::rules::shared::code::{expression, quotable, text};
 use crate::span::{Place, Span};
+use crate::sym::Sym;
 use crate::world::{Backend, World};
-
-/// A help does not repeat a longer line.
-const MAX_LINE: usize = 110;
-
-/// The code at a place, if it is short.
-pub fn text<'a>(cx: &'a Context<'_>, place: Place) -> Option<&'a str> {
-    Some(cx.sources.text(place)).filter(|text| is_short(text) && !text.contains('`'))
-}
-
-/// The code at a place in backticks, or other words if the code is long.
-pub fn quoted(cx: &Context<'_>, place: Place, otherwise: &str) -> String {
-    text(cx, place).map_or_else(|| otherwise.to_owned(), |text| format!("`{text}`"))
-}
-
-/// The line of a place, with other code at that place. Gives nothing for a long line and for a part of a longer expression.
-pub fn line_with(cx: &Context<'_>, place: Place, new: &str) -> Option<String> {
-    let source = cx.sources.get(place.file).text();
-    let (from, to) = (place.span.start as usize, place.span.end as usize);
-    let start = source.get(..from)?.rfind('\n').map_or(0, |n| n + 1);
-    let rest = source.get(to..)?.lines().next().unwrap_or_default();
-    let rest = rest.find("  #").map_or(rest, |comment| &rest[..comment]);
-    let whole = format!("{}{new}{rest}", source.get(start..from)?);
-    let line = whole.trim().trim_end_matches(',');
-    let closed = [('(', ')'), ('[', ']'), ('{', '}')]
-        .into_iter()
-        .all(|(open, close)| line.matches(open).count() == line.matches(close).count());
-    (closed && line.len() <= MAX_LINE && !line.contains(['\n', '`'])).then(|| line.to_owned())
-}
-
-/// Is the expression at a place a whole argument, value or item? Then a conditional expression can replace it.
-pub fn stands_alone(cx: &Context<'_>, place: Place) -> bool {
-    let source = cx.sources.get(place.file).text();
-    let before = source.get(..place.span.start as usize).unwrap_or_default().trim_end_matches(' ');
-    let after = source.get(place.span.end as usize..).unwrap_or_default().trim_start_matches(' ');
-    let compares = ["==", "!=", "<=", ">="].into_iter().any(|op| before.ends_with(op));
-    before.ends_with(['(', '[', ',', '='])
-        && !compares
-        && (after.is_empty() || after.starts_with([')', ']', ',', '\n', '\r', '#']))
-}
-
-/// The expression in parentheses where an operator makes them necessary: a method can be called on it.
-pub fn operand(cx: &Context<'_>, place: Place) -> Option<String> {
-    let code = text(cx, place)?;
-    let module = cx.program.module_of(place.file)?;
-    let ir = &cx.program.get(module).ir;
-    let n = ir.expr_spans.iter().rposition(|at| *at == place.span)?;
-    let plain = matches!(ir.exprs[n], Expr::Var(_) | Expr::Attr { .. } | Expr::Call(_) | Expr::Index { .. });
-    Some(if plain { code.to_owned() } else { format!("({code})") })
-}
 
 /// The function that waits for the device of a world.
 pub const fn synchronize(world: World) -> &'static str {
@@ -79,25 +31,27 @@ pub struct CallAt<'a> {
 impl<'a> CallAt<'a> {
     /// Gives nothing if there is no call at this place.
     pub fn new(cx: &'a Context<'a>, place: Place) -> Option<Self> {
-        let module = cx.program.module_of(place.file)?;
-        let ir = &cx.program.get(module).ir;
-        let call = ir.exprs.iter().zip(&ir.expr_spans).find_map(|(e, at)| match *e {
-            Expr::Call(id) if *at == place.span => Some(ir.call(id)),
-            _ => None,
-        })?;
-        Some(Self { cx, module, ir, call, place })
+        let (module, ir, e) = expression(cx, place, |e| matches!(e, Expr::Call(_)))?;
+        let Expr::Call(id) = ir.expr(e) else { return None };
+        Some(Self { cx, module, ir, call: ir.call(id), place })
     }
 
-    fn place_of(&self, e: ExprId) -> Place {
-        Place { span: self.ir.span(e), ..self.place }
+    /// The text of a part of the call.
+    pub fn text(&self, e: ExprId) -> &'a str {
+        self.cx.sources.text(Place { span: self.ir.span(e), ..self.place })
     }
 
-    /// The path of the function of a library: `torch.zeros`.
-    pub fn function(&self) -> Option<&'static str> {
+    /// The path of the external function that is called: `torch.zeros`.
+    pub fn path(&self) -> Option<Sym> {
         match self.cx.program.resolve_expr(self.module, self.call.func)? {
-            Resolved::External(path) => Some(path.as_str()),
+            Resolved::External(path) => Some(path),
             _ => None,
         }
+    }
+
+    /// The same as text.
+    pub fn function(&self) -> Option<&'static str> {
+        self.path().map(|path| path.as_str())
     }
 
     /// The name of the method.
@@ -122,6 +76,50 @@ impl<'a> CallAt<'a> {
             self.call.args.iter().find(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == keyword));
         let by_position = || self.call.args.get(position).filter(|a| a.kind == ArgKind::Positional);
         named.or_else(by_position).map(|a| self.place_of(a.value))
+    }
+
+    /// The value of a keyword argument.
+    pub fn keyword(&self, name: &str) -> Option<ExprId> {
+        let arg = self.call.args.iter().find(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == name));
+        arg.map(|a| a.value)
+    }
+
+    /// The first argument, if it is a positional one.
+    pub fn first(&self) -> Option<ExprId> {
+        self.call.args.first().filter(|a| a.kind == ArgKind::Positional).map(|a| a.value)
+    }
+
+    /// The only argument, if it is a positional one.
+    pub fn only(&self) -> Option<ExprId> {
+        self.first().filter(|_| self.call.args.len() == 1)
+    }
+
+    /// The expression whose attribute is called, and the name of the attribute.
+    pub fn attribute(&self) -> Option<(ExprId, Sym)> {
+        match self.ir.expr(self.call.func) {
+            Expr::Attr { base, name } => Some((base, name)),
+            _ => None,
+        }
+    }
+
+    /// The place of a part of the call.
+    pub fn place_of(&self, e: ExprId) -> Place {
+        Place { span: self.ir.span(e), ..self.place }
+    }
+
+    /// A part of the call.
+    pub fn expr(&self, e: ExprId) -> Expr {
+        self.ir.expr(e)
+    }
+
+    /// The text of the called function.
+    pub fn callee(&self) -> &'a str {
+        self.text(self.call.func)
+    }
+
+    /// The arguments with their parentheses.
+    pub fn arguments(&self) -> &'a str {
+        self.cx.sources.text(Place { span: self.call.paren, ..self.place })
     }
 
     /// The device of a transfer, as an expression: `x.device`, `"cuda"`.
@@ -160,6 +158,27 @@ impl<'a> CallAt<'a> {
             || "the device".to_owned(),
             |device| format!("`{}`", device.trim_matches(['"', '\''])),
         )
+    }
+
+    /// The call with one more argument, `device=device`.
+    pub fn with(&self, argument: &str) -> Option<String> {
+        let bare = self.only().is_some_and(|e| matches!(self.ir.expr(e), Expr::Comp(_)))
+            && !self.arguments().starts_with("([");
+        let inner = self.cx.sources.text(self.place).strip_suffix(')').filter(|_| !bare)?;
+        let inner = inner.trim_end_matches([',', ' ']);
+        let comma = if inner.ends_with('(') { "" } else { ", " };
+        quotable(format!("{inner}{comma}{argument})"))
+    }
+
+    /// The call with another text in place of one of its parts.
+    pub fn replaced(&self, part: Span, text: &str) -> Option<String> {
+        let whole = self.place.span;
+        if !whole.contains(part) {
+            return None;
+        }
+        let source = self.cx.sources.text(self.place);
+        let (from, to) = ((part.start - whole.start) as usize, (part.end - whole.start) as usize);
+        quotable(format!("{}{text}{}", source.get(..from)?, source.get(to..)?))
     }
 
     /// The call with one more keyword argument.
