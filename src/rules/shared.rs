@@ -7,6 +7,7 @@ pub mod device_words;
 pub mod events;
 pub mod file;
 pub mod functions;
+pub mod meeting_words;
 pub mod meetings;
 pub mod naming;
 pub mod offloading;

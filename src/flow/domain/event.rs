@@ -168,6 +168,7 @@ impl DeviceName {
     /// In a sentence.
     pub fn in_words(&self) -> String {
         match self {
+            Self::Known(name) if name == "cpu" => "the CPU".to_owned(),
             Self::Known(name) => format!("`{name}`"),
             Self::Varies(of) => format!("the device of `{of}`"),
             Self::WithModule => "the module's device".to_owned(),

@@ -11,6 +11,7 @@ use crate::link::Resolved;
 use crate::rules::check::Context;
 use crate::rules::shared::device_words::is_device_name;
 use crate::rules::shared::file::{File, is_self};
+use crate::rules::shared::naming::is_short;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -46,14 +47,17 @@ impl File<'_> {
             moved.filter(|&&f| !self.hands_out(self.ir.function(f), copy)).find_map(|&f| moves(f, model))?;
         let place = |span| Place { file: self.cx.file, span };
         let message = format!(
-            "`self.{model}` is moved here, and `self.{copy}`, which it is averaged with, stays behind"
+            "the average of `self.{model}` and `self.{copy}` raises: this call moves only `self.{model}`, `self.{copy}` stays on the CPU"
         );
-        let label = Label::new(place(at), "moves the one, and not its copy");
+        let label = Label::new(place(at), "moves the model, not its copy");
         let found = Finding::new(CODE, World::Cuda, message, label);
+        let text = self.cx.sources.text(place(at));
+        let how = [".to(", ".cuda("].into_iter().find_map(|method| text.rfind(method)).map(|n| &text[n..]);
+        let how = how.filter(|how| is_short(how)).unwrap_or(".to(…)");
         Some(
             found
-                .related(place(made), "copied before that")
-                .help(format!("move the copy as well: `self.{copy}.to(…)`")),
+                .related(place(made), "copied before the move")
+                .help(format!("move the copy too: `self.{copy}{how}`")),
         )
     }
 

@@ -51,10 +51,10 @@ impl File<'_> {
         let place = |span| Place { file: self.cx.file, span };
         let what = self.cx.sources.text(place(self.ir.span(bound)));
         let message = format!(
-            "replicas of `DataParallel` take over `{what}` as it is bound here: all of them run the weights of the first GPU"
+            "`DataParallel` raises with this module: every replica calls `{what}` of the original, with the weights on the first GPU"
         );
-        let label = Label::new(place(at), "bound to this instance, whatever is copied from it");
-        let help = "write a method `forward` that calls it";
+        let label = Label::new(place(at), "a method bound to this instance: copies of the module keep it");
+        let help = format!("define a method `forward` that returns `{what}(…)`");
         Some(Finding::new(CODE, World::Cuda, message, label).help(help))
     }
 

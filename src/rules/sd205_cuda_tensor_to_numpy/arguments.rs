@@ -9,6 +9,7 @@ use crate::ir::{ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Function, 
 use crate::link::{ModIdx, Resolved};
 use crate::rules::check::Context;
 use crate::rules::shared::file::File;
+use crate::rules::shared::naming::is_short;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -48,15 +49,18 @@ impl File<'_> {
         let followed =
             self.followed_here(function, slot, at).or_else(|| self.followed_by_caller(function, position))?;
         let param = param.name;
-        let message = format!(
-            "`{param}` may be on CUDA, as tensors are made where it is, and CUDA tensors cannot become NumPy arrays"
-        );
+        let text = self.cx.sources.text(Place { file: self.cx.file, span: at });
+        let call = if is_short(text) { text.to_owned() } else { format!("{param}.numpy()") };
+        let message = format!("`{call}` raises if `{param}` is on a GPU: NumPy reads only CPU memory");
         let place = |span| Place { file: self.cx.file, span };
-        let label = Label::new(place(at), "raises `TypeError` for a CUDA tensor");
+        let label = Label::new(place(at), "raises `TypeError` for a tensor on a GPU");
         Some(
             Finding::new(CODE, World::Cuda, message, label)
-                .related(place(followed), "what is made here is where it is")
-                .help(format!("bring it to the host first: `{param}.cpu().numpy()`")),
+                .related(place(followed), "here the code uses its device, so it can be on a GPU")
+                .help(format!(
+                    "copy it to the CPU first: `{}`",
+                    call.replacen(".numpy()", ".cpu().numpy()", 1)
+                )),
         )
     }
 

@@ -1,11 +1,11 @@
-//! Two tensors that meet: what is said of both sides, and where they come from.
+//! Two tensors that meet: findings about them, and where each of them comes from.
 
 use crate::finding::{Code, Finding, Label};
 use crate::flow::event::{Event, Kind, Meeting, Operand};
 use crate::flow::value::Reason;
 use crate::rules::check::Context;
 use crate::rules::shared::assumptions::of_meeting;
-use crate::rules::shared::events::{finding, reason, with_stack};
+use crate::rules::shared::events::{finding, origin, with_stack};
 use crate::span::Place;
 
 pub fn mismatch(event: &Event) -> Option<(Meeting, &str, &Operand, &Operand)> {
@@ -18,7 +18,7 @@ pub fn mismatch(event: &Event) -> Option<(Meeting, &str, &Operand, &Operand)> {
 /// A finding on the meeting itself, with both sides and where they come from.
 pub fn meeting_finding(code: Code, event: &Event, message: String, cx: &Context<'_>) -> Option<Finding> {
     let (_, _, stray, other) = mismatch(event)?;
-    let f = finding(code, event, message, event.place, "they meet here");
+    let f = finding(code, event, message, event.place, "the two devices meet here");
     let mut f = sides(f, stray, other);
     f.stray_from = made(stray).map(|(place, _)| place);
     // Where a device is only written, nothing is wrong.
@@ -43,8 +43,7 @@ pub fn origins(mut f: Finding, side: &Operand) -> Finding {
     steps.truncate(3);
     for step in steps {
         if !f.places().any(|p| p == step.place) {
-            let text = format!("{} ({})", reason(step), side.device.in_words());
-            f = f.related(step.place, text);
+            f = f.related(step.place, origin(step, &side.device));
         }
     }
     f
@@ -56,8 +55,4 @@ pub fn made(side: &Operand) -> Option<(Place, Reason)> {
         .last()
         .filter(|s| matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed))
         .map(|s| (s.place, s.reason))
-}
-
-pub fn meets(what: &str, stray: &Operand, other: &Operand) -> String {
-    format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words())
 }
