@@ -48,7 +48,7 @@ pub(super) fn move_one(event: &Event, stray: &Operand, other: &Operand, cx: &Con
     match (to, with_method(stray, event, "", cx)) {
         (Some(to), moved) => match moved.and_then(|_| with_method(stray, event, &to, cx)) {
             Some(moved) => format!("move one of them: `{moved}`"),
-            None => format!("move the tensor that is on {}: `{to}`", stray.device.in_words()),
+            None => format!("move the tensor that is on {}: `{to}`", stray.device_in_words()),
         },
         (None, Some(moved)) => {
             let other = Some(other.place).filter(|&place| place != event.place);

@@ -1,4 +1,4 @@
-//! SD202 module-input-mismatch: a copy of a model that is made before the model is moved, and stays behind.
+//! SD202 module-input-mismatch: a copy of a model that is made before the model is moved, and is not moved with it.
 //!
 //! `self.average = deepcopy(self.model)` in a constructor, `self.model.to(self.device)` in another method, and then an average over
 //! `zip(self.model.parameters(), self.average.parameters())`: the copy is where the model was when it was made.
@@ -22,7 +22,7 @@ pub(super) fn left(cx: &Context<'_>) -> Vec<Finding> {
     if !file.ir.has_attribute(Sym::new("parameters")) {
         return Vec::new();
     }
-    // Whoever makes a module moves it as a whole, copies and all.
+    // A module moves with all its submodules, so a copy in it moves too.
     let plain = file.classes().filter(|&(key, _)| !is_module_class(cx.program, key));
     plain.filter_map(|(_, class)| file.copy_left(class)).collect()
 }
@@ -31,13 +31,13 @@ impl File<'_> {
     fn copy_left(&self, class: &Class) -> Option<Finding> {
         let &(_, init) = class.methods.iter().rev().find(|(name, _)| name.as_str() == "__init__")?;
         let (copy, model, made) = self.copied(self.ir.function(init))?;
-        // What is moved before it is copied takes the copy along.
+        // A copy of a moved model is on the same device.
         if self.calls_in(self.ir.function(init)).any(|(call, _)| self.moved_by(call).is_some()) {
             return None;
         }
         let methods: Vec<FuncId> = class.methods.iter().map(|&(_, f)| f).collect();
         let moves = |f: FuncId, name: Sym| self.moves_of(self.ir.function(f), name);
-        // Who moves the copy by itself has thought of it; who moves both does so elsewhere.
+        // A method that moves the copy alone runs somewhere else.
         let alone = methods.iter().any(|&f| moves(f, copy).is_some() && moves(f, model).is_none());
         if alone || !self.averages(class, model, copy) {
             return None;

@@ -1,7 +1,7 @@
-//! SD205 cuda-tensor-to-numpy: a tensor that is followed to whatever device it is on, and then handed to NumPy.
+//! SD205 cuda-tensor-to-numpy: an argument whose device the function uses, and which it then converts to NumPy.
 //!
-//! Who hands its argument to NumPy mostly knows that it is on the host. Where the same function makes tensors on the device of
-//! that argument, or a method that does so hands it on to this one, it is meant to be anywhere.
+//! A function that converts its argument to NumPy usually gets a CPU tensor. The argument may be on any device if the function makes
+//! tensors on its device, or if a method that does so passes it on.
 
 use super::CODE;
 use crate::finding::{Finding, Label};

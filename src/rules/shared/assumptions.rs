@@ -1,4 +1,4 @@
-//! What findings about events take for granted.
+//! Assumptions of findings about events.
 
 use crate::assumption::{Assumption, ByDefault, Parameter, Spot, Way};
 use crate::finding::Finding;

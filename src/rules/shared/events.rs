@@ -1,7 +1,7 @@
 //! Findings about events: the calls that lead there, and the other places of the same cause.
 
 use crate::finding::{Code, Finding, Label, Role};
-use crate::flow::event::{Bite, DeviceName, Event, Kind, Step};
+use crate::flow::event::{Bite, Event, Kind, Step};
 use crate::flow::value::Reason;
 use crate::span::Place;
 
@@ -106,8 +106,8 @@ pub fn reason(step: &Step) -> &'static str {
 }
 
 /// Where a device comes from, with the device: "moved here to `cuda`".
-pub fn origin(step: &Step, device: &DeviceName) -> String {
-    let (how, on) = (reason(step), device.in_words());
+pub fn origin(step: &Step, on: &str) -> String {
+    let how = reason(step);
     match step.reason {
         Reason::Host | Reason::Typed | Reason::Batch if on == "the CPU" => how.to_owned(),
         Reason::Made | Reason::Loaded | Reason::Module => format!("{how} on {on}"),

@@ -2,16 +2,18 @@
 
 use crate::flow::event::{DeviceName, Event, Gives, Meeting, Operand};
 use crate::flow::value::Reason;
-use crate::ir::{ArgKind, Expr, ExprId, Module};
+use crate::ir::{ArgKind, Expr, ExprId, Module, Stmt};
 use crate::link::Resolved;
 use crate::rules::check::Context;
 use crate::rules::shared::meetings::mismatch;
 use crate::rules::shared::naming::is_short;
-use crate::span::Place;
+use crate::span::{Place, Span};
 use crate::world::{Backend, World};
 
 /// Messages do not repeat a longer operand.
 pub const MAX_OPERAND: usize = 50;
+/// Nor a longer operation.
+const MAX_OPERATION: usize = 60;
 
 /// The message of an operation that raises: which operation, and where both sides are.
 pub fn raises(event: &Event, cx: &Context<'_>) -> Option<String> {
@@ -55,8 +57,11 @@ impl<'a> Side<'a> {
     /// By the text of the expression.
     pub fn of(side: &'a Operand, event: &Event, cx: &Context<'_>) -> Self {
         let own = Some(side.place).filter(|&place| place != event.place);
-        let own = own.and_then(|place| quoted(place, MAX_OPERAND, cx));
-        let name = own.or_else(|| called(side, event, cx)).or_else(|| creation(side, event, cx));
+        let own = own.and_then(|place| quoted(place, MAX_OPERAND, cx).or_else(|| shortened(place, cx)));
+        let name = own
+            .or_else(|| called(side, event, cx))
+            .or_else(|| assigned(side, event, cx))
+            .or_else(|| creation(side, event, cx));
         Self {
             several: side.gives == Gives::Tensors || is_display(side.place, cx),
             is_argument: is_device_argument(side.place, cx),
@@ -91,7 +96,10 @@ impl<'a> Side<'a> {
         let (Some(name), Some(decider)) = (&self.name, self.decider()) else { return false };
         let decider = decider.trim_matches('`');
         let rest = name.trim_matches('`').strip_prefix(decider);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && !rest.contains(['+', '*', '/']))
+        let operators = [" + ", " - ", " * ", " / ", " @ ", " > ", " < "];
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with(['.', '[']) && !operators.iter().any(|op| rest.contains(op))
+        })
     }
 
     /// "on `cuda`"
@@ -164,7 +172,55 @@ fn creation(side: &Operand, event: &Event, cx: &Context<'_>) -> Option<String> {
     let step =
         side.chain.last().filter(|step| step.place.file == event.place.file && step.place != event.place)?;
     let makes = matches!(step.reason, Reason::Default | Reason::Host | Reason::Typed | Reason::Made);
-    quoted(step.place, MAX_OPERAND, cx).filter(|_| makes)
+    quoted(step.place, MAX_OPERAND, cx).or_else(|| shortened(step.place, cx)).filter(|_| makes)
+}
+
+/// What an assignment changes (`x += y`, `x.grad = y`), or the value that it stores through an index.
+fn assigned(side: &Operand, event: &Event, cx: &Context<'_>) -> Option<String> {
+    let (_, what, ..) = mismatch(event)?;
+    let ir = &cx.program.get(cx.program.module_of(event.place.file)?).ir;
+    let named = |part: ExprId| {
+        let place = Place { span: ir.span(part), ..event.place };
+        quoted(place, MAX_OPERAND, cx).or_else(|| shortened(place, cx))
+    };
+    match *statement(ir, event.place).filter(|_| side.place == event.place)?.0 {
+        Stmt::AugAssign { target, .. } => named(target),
+        Stmt::Assign { value, .. } if what == "assignment through an index" => named(value),
+        Stmt::Assign { .. } if what == "`.grad =`" && creation(side, event, cx).is_none() => {
+            match expression(ir, event.place)? {
+                Expr::Attr { base, .. } => named(base),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The value that is assigned to this target.
+pub fn value_stored(target: Place, cx: &Context<'_>) -> Option<Place> {
+    let ir = &cx.program.get(cx.program.module_of(target.file)?).ir;
+    match *statement(ir, target)?.0 {
+        Stmt::Assign { value, .. } => Some(Place { span: ir.span(value), ..target }),
+        _ => None,
+    }
+}
+
+/// The assignment with this target.
+fn statement(ir: &Module, target: Place) -> Option<(&Stmt, Span)> {
+    let of = |s: &&Stmt| match **s {
+        Stmt::AugAssign { target: t, .. } => ir.span(t) == target.span,
+        Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| ir.span(t) == target.span),
+        _ => false,
+    };
+    ir.stmts.iter().zip(&ir.stmt_spans).find(|(s, _)| of(s)).map(|(s, &at)| (s, at))
+}
+
+/// A long call without its arguments: `torch.zeros(…)`.
+fn shortened(place: Place, cx: &Context<'_>) -> Option<String> {
+    let ir = &cx.program.get(cx.program.module_of(place.file)?).ir;
+    let Expr::Call(call) = expression(ir, place)? else { return None };
+    let func = cx.sources.text(Place { span: ir.span(ir.call(call).func), ..place });
+    (is_short(func) && func.len() <= MAX_OPERAND && !func.contains('`')).then(|| format!("`{func}(…)`"))
 }
 
 /// Is it `[a, b]` or `(a, b)`?
@@ -227,21 +283,25 @@ pub fn operation(what: &str, place: Place, cx: &Context<'_>) -> String {
     let assigns = sign.ends_with('=') && !matches!(sign, "==" | "!=" | "<=" | ">=");
     let text = cx.sources.text(place);
     let plain = is_short(text) && !text.contains('`');
-    if matches!(what, "assignment through an index" | "`[:] =`") {
-        return if plain { format!("`{text} = …`") } else { "the assignment".to_owned() };
-    }
-    if assigns {
-        return if plain { format!("`{text} {sign} …`") } else { "the assignment".to_owned() };
+    let whole = || {
+        let ir = &cx.program.get(cx.program.module_of(place.file)?).ir;
+        quoted(Place { span: statement(ir, place)?.1, ..place }, MAX_OPERATION, cx)
+    };
+    if assigns || matches!(what, "assignment through an index" | "`[:] =`") {
+        let sign = if assigns && !sign.starts_with('[') { sign } else { "=" };
+        return whole().unwrap_or_else(|| {
+            if plain { format!("`{text} {sign} …`") } else { "the assignment".to_owned() }
+        });
     }
     if plain {
         return format!("`{text}`");
     }
+    if let Some(call) = shortened(place, cx) {
+        return call;
+    }
     match what {
         "indexing" => "the indexing".to_owned(),
         "its call" | "the module" => "the call".to_owned(),
-        what if what.starts_with('`') && sign.starts_with(char::is_alphabetic) && !sign.ends_with(')') => {
-            format!("`{sign}()`")
-        }
         what => what.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What help calls things by: names that exist where somebody would write them.
+//! Names for helps: expressions that mean the same at the place of the corrected code.
 
 use crate::flow::event::{DeviceName, Gives, Operand};
 use crate::flow::is_module_class;
@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 60;
 /// Nor are longer lines.
 const MAX_LINE: usize = 110;
 
-/// A place at which somebody would write something.
+/// A place for corrected code.
 pub struct Spot<'a> {
     cx: &'a Context<'a>,
     module: ModIdx,
