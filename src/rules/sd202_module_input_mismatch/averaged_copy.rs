@@ -113,7 +113,7 @@ impl File<'_> {
         }
     }
 
-    /// Is what `.to(…)` or `.cuda(…)` is told a device other than the CPU?
+    /// Is the argument of `.to(…)` or `.cuda(…)` a device other than the CPU?
     fn goes_away(&self, call: Call<'_>) -> bool {
         if matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "cuda") {
             return true;

@@ -230,8 +230,7 @@ impl File<'_> {
         })
     }
 
-    /// `a, b = f(a, b, …)`: what is given several tensors and gives as many back leaves them where they are, unless it speaks of
-    /// the host.
+    /// `a, b = f(a, b, …)`: a function that returns as many tensors as it gets keeps their device, unless its body names the CPU.
     fn comes_back(&self, stmt: usize) -> bool {
         let Stmt::Assign { targets, value } = self.ir.stmts[stmt] else { return false };
         let (&[target], Expr::Call(call)) = (self.ir.list(targets), self.ir.expr(value)) else {
