@@ -81,10 +81,54 @@ if torch.cuda.is_available():
     lstm(states)
 ";
     let text = told("sides", program)?;
-    assert!(text.contains("`net` is on `cpu`, and its argument `rows` is on `cuda`"), "{text}");
+    assert!(text.contains("`net(rows)` raises: `net` is on the CPU, `rows` is on `cuda`"), "{text}");
     assert!(text.contains("move the module: `net.to(rows.device)`"), "{text}");
-    assert!(text.contains("`lstm` is on `cuda`, and its argument `states` is on `cpu`"), "{text}");
+    assert!(text.contains("`lstm(states)` raises: `states` is on the CPU, `lstm` is on `cuda`"), "{text}");
     assert!(text.contains("`states.to(next(lstm.parameters()).device)`"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_message_names_the_operation_and_both_sides() -> Result<(), Box<dyn Error>> {
+    let program = "\
+import numpy as np
+import torch
+from torch import nn
+
+if torch.cuda.is_available():
+    x = torch.ones(3, device=\"cuda\")
+    y = torch.ones(3)
+    x += y
+    table = np.zeros(3)
+    table[:] = x
+
+
+def shifted(rows: torch.Tensor, args):
+    print(torch.zeros(3).to(args.device) * torch.ones(3))
+    return rows.view(-1) + torch.ones(3), sum([torch.zeros(3), rows])
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(3, 3)
+
+    def forward(self, x):
+        hidden = self.line(x)
+        return hidden + torch.ones(3)
+";
+    // Long messages are wrapped.
+    let text = told("sides_named", program)?.replace(" │ ", " ");
+    for message in [
+        "`x += y` raises: `y` is on the CPU, `x` is on `cuda`",
+        "`table[:] = x` raises: `x` is on `cuda`, and NumPy reads only CPU memory",
+        "`torch.zeros(3).to(args.device) * torch.ones(3)` raises if `args.device` is a GPU: `torch.ones(3)` is on the CPU",
+        "`rows.view(-1) + torch.ones(3)` raises if `rows` is on a GPU: `torch.ones(3)` is on the CPU",
+        "`sum([torch.zeros(3), rows])` raises if `rows` is on a GPU: `[torch.zeros(3), rows]` has a tensor on the CPU",
+        "`hidden + torch.ones(3)` raises if the module is on a GPU: `torch.ones(3)` is on the CPU, `hidden` is on the module's device",
+    ] {
+        assert!(text.contains(message), "{message}\n{text}");
+    }
     Ok(())
 }
 

@@ -170,8 +170,8 @@ fn python_is_a_name_or_a_path() {
         ("data", "is a folder but not a Python environment"),
         ("python3.12", "no `python3.12` is on `PATH`"),
         ("3.12", "no `python3.12` is on `PATH`"),
-        ("missing/python", "it is not there"),
-        ("ls", "neither an interpreter nor"),
+        ("missing/python", "does not exist"),
+        ("ls", "is neither an interpreter nor"),
         ("..", "there is one in"),
     ] {
         let run = machine.run(&format!("verify --python {name}"));

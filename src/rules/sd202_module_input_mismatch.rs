@@ -9,10 +9,11 @@ use crate::flow::event::{DeviceName, Entered, Event, Meeting, Operand};
 use crate::flow::value::Reason;
 use crate::remedy::Remedy;
 use crate::rules::check::{Check, Context};
-use crate::rules::sd201_mixed_device_operation::plain_meeting;
+use crate::rules::sd201_mixed_device_operation::{move_one, plain_meeting};
 use crate::rules::sd204_default_device_tensor::default_device;
 use crate::rules::shared::callers::{as_tests_like, callers_decide};
-use crate::rules::shared::meetings::{meeting_finding, meets, mismatch};
+use crate::rules::shared::meeting_words::{operation, raises};
+use crate::rules::shared::meetings::{meeting_finding, mismatch};
 use crate::rules::shared::one_device::on_one_device;
 use crate::span::Place;
 use crate::world::World;
@@ -44,22 +45,36 @@ impl Check for Rule {
         }
         let site = called.map_or(event.place, |call| call.site);
         let input = Input::of(site, called, (stray, other), cx);
-        let message = input.as_ref().map_or_else(|| meets(what, stray, other), |input| input.message(what));
+        let message = match &input {
+            Some(input) => input.message(&operation("the call", site, cx), what, (stray, other), event),
+            None => raises(event, cx)?,
+        };
         let mut f = meeting_finding(CODE, event, message, cx)?;
+        "raises here".clone_into(&mut f.primary.text);
         if let Some(call) = called {
             let inner = std::mem::replace(&mut f.primary.place, call.site);
             f.related.retain(|l| l.place != call.site);
-            f.related.insert(0, Label::new(inner, "they meet here"));
-            // Of one that is made of layers, there is the place at which one would move it.
+            f.related.insert(0, Label::new(inner, "this operation raises"));
+            // A module of layers is moved where it is made.
             if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
-                f.related.insert(1, Label::new(made, "the module that is called is made here"));
+                f.related.insert(1, Label::new(made, "the module is made here"));
             }
-            "a module and its input, on two devices".clone_into(&mut f.primary.text);
+            "the module and its input are on different devices".clone_into(&mut f.primary.text);
         }
         if matches!(event.bite.world, World::Always) {
             f.world = World::Cuda;
         }
-        let both = || "move the module and its inputs to one device before the call".to_owned();
+        let is_module = |side: &Operand| side.of_module || side.place == event.place;
+        let both = || match (is_module(stray) || is_module(other), called) {
+            (false, _) => move_one(event, stray, other, cx),
+            (true, None) => {
+                "move the module and all its inputs to the same device before the call".to_owned()
+            }
+            (true, Some(call)) => {
+                let module = input::called_module(call.site, cx).unwrap_or_else(|| "the module".to_owned());
+                format!("move {module} and all its inputs to the same device before the call")
+            }
+        };
         let mut remedies = on_one_device(event, stray, other, cx);
         // Of two inputs either may move; of a module and an input, where the module is called says which.
         if input.is_some() {

@@ -24,33 +24,38 @@ fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let name = cx.sources.text(Place { file, span: *receiver }).to_owned();
     let parameter = *parameter;
     let moved = first_line(cx.sources.text(event.place));
-    let message = format!("the result of `.{method}()` is dropped: tensors do not move in place");
-    let f = finding(CODE, event, message, event.place, "gives a new tensor, which nothing keeps");
-    // What a call gives cannot be assigned to.
+    // The result of a call cannot be assigned to.
     let named = is_short(&name) && !name.contains('(');
+    let call = if is_short(moved) { format!("`{moved}`") } else { format!("`.{method}()`") };
+    let stays = if named { format!("`{name}`") } else { "the tensor".to_owned() };
+    let message = format!("{call} does not move {stays}: it returns a new tensor, and nothing uses that");
+    let f = finding(CODE, event, message, event.place, "the result is not used");
     let help = match (parameter, name.strip_suffix(".data")) {
-        (false, _) if named => format!("keep it: `{name} = {moved}`"),
-        (false, _) => "keep what it gives, in a variable".to_owned(),
+        (false, _) if named => format!("assign the result: `{name} = {moved}`"),
+        (false, _) => "assign the result to a variable, and use that".to_owned(),
         // A registered parameter takes no tensor: `TypeError` (torch/nn/modules/module.py, `__setattr__`).
         (true, None) if named => {
             let call = moved.strip_prefix(name.as_str()).unwrap_or_default();
-            format!("move the module, or the parameter's values: `{name}.data = {name}.data{call}`")
+            format!("move the module, or the data of the parameter: `{name}.data = {name}.data{call}`")
         }
-        (true, _) => "move the module, or the parameter's values through its `.data`".to_owned(),
+        (true, _) => "move the module, or the `.data` of the parameter".to_owned(),
     };
     let remedy = (!parameter).then_some(Remedy::Keep(event.place));
     let f = Finding { shows_with_accelerator: true, ..f };
     Some(with_stack(f, event).help(help).remedy(remedy))
 }
 
-/// SD203 as well: a module's own `.to()`, before it has parts
-fn moved_empty(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+/// SD203 discarded-transfer, of a module that moves itself before it has parameters
+fn moved_empty(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::MovedEmpty { method, part } = &event.kind else { return None };
-    let message = format!("`.{method}()` moves nothing: the module has no parts yet");
-    let f = finding(CODE, event, message, event.place, "moves what is registered by now");
-    let f = f.related(*part, "registered after it");
+    let moved = first_line(cx.sources.text(event.place));
+    let call = if is_short(moved) { moved.to_owned() } else { format!(".{method}()") };
+    let message = format!("`{call}` moves nothing: the module has no parameters and no submodules yet");
+    let f = finding(CODE, event, message, event.place, "moves only what is registered before this line");
+    let f = f.related(*part, "registered after the move");
+    let help = format!("call `{call}` at the end of the constructor, or let the caller move the module");
     let f = Finding { shows_with_accelerator: true, ..f };
-    Some(with_stack(f, event).help("move it as the last thing, or leave it to whoever makes the module"))
+    Some(with_stack(f, event).help(help))
 }
 
 fn first_line(text: &str) -> &str {

@@ -1,4 +1,4 @@
-//! SD204 default-device-tensor: a tensor that is made on the CPU by default, and meets one that is elsewhere.
+//! SD204 default-device-tensor: an operation on a tensor that is made on the CPU by default and a tensor on another device.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{DeviceName, Event, Meeting};
@@ -7,9 +7,11 @@ use crate::rules::check::{Check, Context};
 use crate::rules::shared::assumptions::of_meeting;
 use crate::rules::shared::callers::{as_tests_like, callers_decide};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::rules::shared::meeting_words::{MAX_OPERAND, quoted, raises, raises_here, with_method};
 use crate::rules::shared::meetings::{made, mismatch};
 use crate::rules::shared::naming::Spot;
 use crate::rules::shared::one_device::on_one_device;
+use crate::span::Place;
 
 pub(super) const CODE: Code = Code(204);
 pub(super) struct Rule;
@@ -22,7 +24,7 @@ impl Check for Rule {
 
 /// The tensor that was made, if who decides where the other one is has no say in it.
 pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let (meeting, what, stray, other) = mismatch(event)?;
+    let (meeting, _, stray, other) = mismatch(event)?;
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data) {
         return None;
     }
@@ -42,26 +44,52 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     let text = match how {
         Reason::Default => "made without `device=`: on the CPU",
         Reason::Typed => "made on the CPU",
-        _ => "always made on the CPU",
+        _ => "always on the CPU",
     };
-    let there = other.device.in_words();
-    let message = format!("a tensor on the CPU meets one on {there} in {what}");
-    let then = format!("meets a tensor on {there} here");
-    let f = finding(CODE, event, message, place, text).related(event.place, then);
-    let spot = Spot::new(cx, place);
-    let there = spot.as_ref().and_then(|spot| Some((spot, spot.device(other)?)));
-    let help = match there {
-        Some((spot, device)) => match spot.corrected(how, &device) {
-            Some(line) => format!("make it where the other one is: `{line}`"),
-            None if how == Reason::Default => format!("make it where the other one is: `device={device}`"),
-            None => format!("move it to where the other one is: `.to({device})`"),
-        },
-        None => "make it on the device of the tensor that it meets".to_owned(),
-    };
+    let f = finding(CODE, event, raises(event, cx)?, place, text);
+    let f = f.related(event.place, raises_here(event, cx));
+    let help = make_there(event, place, how, cx)?;
     Some(
         with_stack(f, event)
             .assume(of_meeting(event, cx))
             .help(help)
             .remedy(on_one_device(event, stray, other, cx)),
     )
+}
+
+/// The code that makes the tensor on the device of the other one, or moves it there.
+fn make_there(event: &Event, place: Place, how: Reason, cx: &Context<'_>) -> Option<String> {
+    let (_, _, stray, other) = mismatch(event)?;
+    let spot = Spot::new(cx, place);
+    // In one expression both have the same names.
+    let beside = || {
+        let one = event.place.file == place.file && event.place.span.contains(place.span);
+        one.then(|| with_method(other, event, ".device", cx))?
+    };
+    if let Some((spot, device)) =
+        spot.as_ref().and_then(|spot| Some((spot, spot.device(other).or_else(beside)?)))
+    {
+        return Some(match spot.corrected(how, &device) {
+            Some(line) => format!("make it on the same device: `{line}`"),
+            None if spot.function().is_some_and(|path| path.starts_with("torch.distributions.")) => {
+                format!("give the distribution tensors on the same device: `device={device}`")
+            }
+            None if how == Reason::Default => format!("make it on the same device: pass `device={device}`"),
+            None => format!("move it to the same device: `.to({device})`"),
+        });
+    }
+    // Where the tensor is made, the other one has no name.
+    let device = Spot::new(cx, event.place).and_then(|spot| spot.device(other));
+    if let Some(device) = device
+        && let Some(moved) = with_method(stray, event, &format!(".to({device})"), cx)
+    {
+        return Some(format!("move it where it is used: `{moved}`"));
+    }
+    let named = Some(other.place).filter(|&at| at != event.place).and_then(|at| quoted(at, MAX_OPERAND, cx));
+    let named = named.unwrap_or_else(|| "the other tensor".to_owned());
+    Some(if how == Reason::Default {
+        format!("make it on the device of {named}: pass `device=`")
+    } else {
+        format!("move it to the device of {named}: `.to(…)`")
+    })
 }

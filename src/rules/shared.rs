@@ -10,6 +10,7 @@ pub mod events;
 pub mod file;
 pub mod float64;
 pub mod functions;
+pub mod meeting_words;
 pub mod meetings;
 pub mod module_device;
 pub mod naming;

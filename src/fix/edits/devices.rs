@@ -19,7 +19,7 @@ pub(super) fn follow(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Draf
         return None;
     }
     let changes = suffixed(syntax, operand, &format!(".to({device})"))?;
-    Some(unsafe_(format!("Move it there: `.to({device})`"), changes))
+    Some(unsafe_(format!("Add `.to({device})`"), changes))
 }
 
 /// Is the operand what a call changes: the receiver of a method such as `add_`, or `out=`? A copy would be changed in its stead.
@@ -50,7 +50,7 @@ pub(super) fn to_host(syntax: &Syntax<'_>, at: Span, tensor: Option<Span>) -> Op
     let has_graph = for_numpy && !is_detached(syntax, tensor) && !is_bare(syntax, at);
     let suffix = if has_graph { ".detach().cpu()" } else { ".cpu()" };
     let changes = suffixed(syntax, tensor, suffix)?;
-    Some(safe("Copy it to the host first", changes))
+    Some(safe(format!("Add `{suffix}`"), changes))
 }
 
 /// `np.mean(losses)` → `np.mean([t.detach().cpu() for t in losses])`
@@ -59,7 +59,7 @@ pub(super) fn each_to_host(syntax: &Syntax<'_>, at: Span, tensors: Span) -> Opti
     let item = ["t", "x", "item"].into_iter().find(|name| !is_bound(syntax, name, at))?;
     let cut = if is_bare(syntax, at) { "" } else { ".detach()" };
     let content = format!("[{item}{cut}.cpu() for {item} in {}]", tensors.slice(syntax.text));
-    Some(safe("Copy them to the host first", vec![Change { span: tensors, content }]))
+    Some(safe("Copy the tensors to the CPU first", vec![Change { span: tensors, content }]))
 }
 
 /// Is there a `.detach()` in the chain of methods, also before it was put into a variable?

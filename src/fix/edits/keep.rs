@@ -46,16 +46,16 @@ pub(super) fn keep(syntax: &Syntax<'_>, at: Span, finding: &Finding) -> Option<D
             }
             let certain = fails && !chain && !uses.is_shared(at.start);
             if let Some((changes, same)) = make_instead(syntax, name.id.as_str(), at) {
-                let title = format!("Make `{}` there", name.id);
+                let title = format!("Make `{}` on that device", name.id);
                 return Some(if certain && same { safe(title, changes) } else { unsafe_(title, changes) });
             }
             let changes = vec![assign(at, &format!("{} = ", name.id))];
-            let title = format!("Keep it in `{}`", name.id);
+            let title = format!("Assign the result to `{}`", name.id);
             Some(if certain { safe(title, changes) } else { unsafe_(title, changes) })
         }
         Expr::Attribute(_) | Expr::Subscript(_) if is_place(base) => {
             let text = syntax.slice(base);
-            Some(unsafe_(format!("Keep it in `{text}`"), vec![assign(at, &format!("{text} = "))]))
+            Some(unsafe_(format!("Assign the result to `{text}`"), vec![assign(at, &format!("{text} = "))]))
         }
         _ => None,
     }

@@ -97,7 +97,7 @@ pub(super) fn make(
     let certain = !asks_module && meets.is_some_and(|meets| always_meets(syntax, at, meets));
     if let Some(factory) = Factory::new(call, function) {
         let change = argument(syntax, call, "device", device)?;
-        let title = format!("Make it there: `device={device}`");
+        let title = format!("Pass `device={device}`");
         return Some(if factory.same && certain {
             safe(title, vec![change])
         } else {
@@ -108,7 +108,7 @@ pub(super) fn make(
         ["from_numpy", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor"];
     let name = function.strip_prefix("torch.")?;
     let changes = suffixed(syntax, ExprRef::Call(call), &format!(".to({device})"))?;
-    by_host.contains(&name).then(|| unsafe_(format!("Move it there: `.to({device})`"), changes))
+    by_host.contains(&name).then(|| unsafe_(format!("Add `.to({device})`"), changes))
 }
 
 /// Layers with parameters.

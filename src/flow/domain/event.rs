@@ -120,6 +120,16 @@ pub struct Operand {
     pub symbol: Option<Symbol>,
 }
 
+impl Operand {
+    /// Its device in a sentence: "`args.device`", "the device of `x`", "the CPU".
+    pub fn device_in_words(&self) -> String {
+        match &self.symbol {
+            Some(Symbol { text, names: true }) => format!("`{text}`"),
+            _ => self.device.in_words(),
+        }
+    }
+}
+
 /// What an expression gives that is one side of a meeting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gives {
@@ -168,6 +178,7 @@ impl DeviceName {
     /// In a sentence.
     pub fn in_words(&self) -> String {
         match self {
+            Self::Known(name) if name == "cpu" => "the CPU".to_owned(),
             Self::Known(name) => format!("`{name}`"),
             Self::Varies(of) => format!("the device of `{of}`"),
             Self::WithModule => "the module's device".to_owned(),

@@ -1,4 +1,4 @@
-//! SD202 module-input-mismatch: a copy of a model that is made before the model is moved, and stays behind.
+//! SD202 module-input-mismatch: a copy of a model that is made before the model is moved, and is not moved with it.
 //!
 //! `self.average = deepcopy(self.model)` in a constructor, `self.model.to(self.device)` in another method, and then an average over
 //! `zip(self.model.parameters(), self.average.parameters())`: the copy is where the model was when it was made.
@@ -11,6 +11,7 @@ use crate::link::Resolved;
 use crate::rules::check::Context;
 use crate::rules::shared::device_words::is_device_name;
 use crate::rules::shared::file::{File, is_self};
+use crate::rules::shared::naming::is_short;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -21,7 +22,7 @@ pub(super) fn left(cx: &Context<'_>) -> Vec<Finding> {
     if !file.ir.has_attribute(Sym::new("parameters")) {
         return Vec::new();
     }
-    // Whoever makes a module moves it as a whole, copies and all.
+    // A module moves with all its submodules, so a copy in it moves too.
     let plain = file.classes().filter(|&(key, _)| !is_module_class(cx.program, key));
     plain.filter_map(|(_, class)| file.copy_left(class)).collect()
 }
@@ -30,13 +31,13 @@ impl File<'_> {
     fn copy_left(&self, class: &Class) -> Option<Finding> {
         let &(_, init) = class.methods.iter().rev().find(|(name, _)| name.as_str() == "__init__")?;
         let (copy, model, made) = self.copied(self.ir.function(init))?;
-        // What is moved before it is copied takes the copy along.
+        // A copy of a moved model is on the same device.
         if self.calls_in(self.ir.function(init)).any(|(call, _)| self.moved_by(call).is_some()) {
             return None;
         }
         let methods: Vec<FuncId> = class.methods.iter().map(|&(_, f)| f).collect();
         let moves = |f: FuncId, name: Sym| self.moves_of(self.ir.function(f), name);
-        // Who moves the copy by itself has thought of it; who moves both does so elsewhere.
+        // A method that moves the copy alone runs somewhere else.
         let alone = methods.iter().any(|&f| moves(f, copy).is_some() && moves(f, model).is_none());
         if alone || !self.averages(class, model, copy) {
             return None;
@@ -46,14 +47,17 @@ impl File<'_> {
             moved.filter(|&&f| !self.hands_out(self.ir.function(f), copy)).find_map(|&f| moves(f, model))?;
         let place = |span| Place { file: self.cx.file, span };
         let message = format!(
-            "`self.{model}` is moved here, and `self.{copy}`, which it is averaged with, stays behind"
+            "the average of `self.{model}` and `self.{copy}` raises: this call moves only `self.{model}`, `self.{copy}` stays on the CPU"
         );
-        let label = Label::new(place(at), "moves the one, and not its copy");
+        let label = Label::new(place(at), "moves the model, not its copy");
         let found = Finding::new(CODE, World::Cuda, message, label);
+        let text = self.cx.sources.text(place(at));
+        let how = [".to(", ".cuda("].into_iter().find_map(|method| text.rfind(method)).map(|n| &text[n..]);
+        let how = how.filter(|how| is_short(how)).unwrap_or(".to(…)");
         Some(
             found
-                .related(place(made), "copied before that")
-                .help(format!("move the copy as well: `self.{copy}.to(…)`")),
+                .related(place(made), "copied before the move")
+                .help(format!("move the copy too: `self.{copy}{how}`")),
         )
     }
 
@@ -109,7 +113,7 @@ impl File<'_> {
         }
     }
 
-    /// Is what `.to(…)` or `.cuda(…)` is told a device other than the CPU?
+    /// Is the argument of `.to(…)` or `.cuda(…)` a device other than the CPU?
     fn goes_away(&self, call: Call<'_>) -> bool {
         if matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "cuda") {
             return true;

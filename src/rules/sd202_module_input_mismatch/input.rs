@@ -1,10 +1,11 @@
 //! SD202 module-input-mismatch: which argument of a module's call is not where the module is, and which of the two one would move.
 
 use crate::flow::argument;
-use crate::flow::event::{Entered, Gives, Operand};
+use crate::flow::event::{Entered, Event, Gives, Operand};
 use crate::ir::{ArgKind, Call, Expr, ExprId, Module};
 use crate::remedy::Remedy;
 use crate::rules::check::Context;
+use crate::rules::shared::meeting_words::{Side, is_function, layer, sentence};
 use crate::rules::shared::naming::{Spot, is_short};
 use crate::span::{Place, Span};
 
@@ -18,7 +19,6 @@ pub(super) struct Input {
     tensor: Option<Place>,
     /// Is it the module that is in the wrong place?
     module_strays: bool,
-    on: (String, String),
 }
 
 impl Input {
@@ -42,7 +42,7 @@ impl Input {
             (false, true) => false,
             _ => return None,
         };
-        let (module, given) = if module_strays { (stray, other) } else { (other, stray) };
+        let given = if module_strays { other } else { stray };
         let value = match entered {
             Some(entered) => {
                 parameter_in(cx, entered.forward, given.place).and_then(|(at, name)| argument(call, at, name))
@@ -60,50 +60,86 @@ impl Input {
                 _ => None,
             });
             let said = match (keyword, text(ir.span(value))) {
+                (_, text) if is_short(&text) && !text.contains('`') => format!("`{text}`"),
                 (Some(name), _) => format!("its argument `{name}`"),
-                (None, text) if is_short(&text) => format!("its argument `{text}`"),
                 _ => format!("its {} argument", ordinal(&call, value)),
             };
             (said, spot.name(Place { span: ir.span(value), ..site }))
         });
+        let exports = is_function(Place { span: func, ..site }, cx);
         Some(Self {
-            module: Some(text(func)).filter(|text| is_short(text)),
-            argument,
+            module: called_module(site, cx),
+            argument: argument.filter(|_| !exports),
             tensor: value
-                .filter(|_| given.gives == Gives::Tensor)
+                .filter(|_| given.gives == Gives::Tensor && !exports)
                 .map(|v| Place { span: ir.span(v), ..site }),
             module_strays,
-            on: (module.device.in_words(), given.device.in_words()),
         })
     }
 
-    /// Says which is where. `what` is the module's class.
-    pub(super) fn message(&self, what: &str) -> String {
-        let module = self.module.as_ref().map_or_else(|| what.to_owned(), |module| format!("`{module}`"));
-        let argument = self.argument.as_ref().map_or("what it is given", |(said, _)| said);
-        format!("{module} is on {}, and {argument} is on {}", self.on.0, self.on.1)
+    /// Says that the call raises, and where both sides are. `what` is the module's class.
+    pub(super) fn message(
+        &self,
+        call: &str,
+        what: &str,
+        (stray, other): (&Operand, &Operand),
+        event: &Event,
+    ) -> String {
+        let module = self.module.clone().unwrap_or_else(|| what.to_owned());
+        let argument = self.argument.as_ref().map_or("its input", |(said, _)| said).to_owned();
+        let (of_stray, of_other) = if self.module_strays { (module, argument) } else { (argument, module) };
+        let sides = [Side::named(stray, Some(of_stray)), Side::named(other, Some(of_other))];
+        sentence(call, &sides, event)
     }
 
     /// Moves the argument to where the module is.
     pub(super) fn remedy(&self) -> Option<Remedy> {
-        let module = self.module.as_ref().filter(|module| is_name(module) && !self.module_strays)?;
+        let module = self.module_name().filter(|module| is_name(module) && !self.module_strays)?;
         let device = format!("next({module}.parameters()).device");
         Some(Remedy::Move { operand: self.tensor?, device })
     }
 
     /// Says which side one would move, and where to.
     pub(super) fn help(&self) -> String {
-        let argument = self.argument.as_ref().and_then(|(_, name)| name.clone());
-        let module = self.module.clone().filter(|module| is_name(module));
-        match (self.module_strays, module, argument) {
+        let name = self.argument.as_ref().and_then(|(_, name)| name.clone());
+        let said = self.argument.as_ref().map_or("its input", |(said, _)| said);
+        let module = self.module_name();
+        match (self.module_strays, module, name) {
             (true, Some(module), Some(x)) => format!("move the module: `{module}.to({x}.device)`"),
-            (true, ..) => "move the module to where its input is".to_owned(),
+            (true, Some(module), None) => format!("move `{module}` to the device of {said}"),
+            (true, None, _) => "move the module to the device of its input".to_owned(),
             (false, Some(module), Some(x)) => {
-                format!("move the argument: `{x}.to(next({module}.parameters()).device)`")
+                format!("move the input: `{x}.to(next({module}.parameters()).device)`")
             }
-            (false, ..) => "make the argument where the module is, or move it there".to_owned(),
+            (false, Some(module), None) if is_postfix(said) => {
+                format!("move the input: `{}.to(next({module}.parameters()).device)`", said.trim_matches('`'))
+            }
+            (false, Some(module), None) => format!("move {said} to the device of `{module}`"),
+            (false, None, _) => "move the input to the device of the module".to_owned(),
         }
     }
+
+    fn module_name(&self) -> Option<&str> {
+        self.module.as_deref()?.strip_prefix('`')?.strip_suffix('`')
+    }
+}
+
+/// What is called, in backquotes.
+pub(super) fn called_module(site: Place, cx: &Context<'_>) -> Option<String> {
+    let ir = &cx.program.get(cx.program.module_of(site.file)?).ir;
+    let call = call_at(ir, site.span)?;
+    Some(layer(Place { span: ir.span(call.func), ..site }, cx))
+}
+
+/// Can a method be called on the code without parentheses?
+fn is_postfix(said: &str) -> bool {
+    let code = said.trim_matches('`');
+    let operators = [" + ", " - ", " * ", " / ", " @ ", " if ", " or ", " and "];
+    let outside = code.split(['(', '[']).next().unwrap_or_default();
+    said.starts_with('`')
+        && code.ends_with([')', ']'])
+        && !outside.is_empty()
+        && !operators.iter().any(|op| code.contains(op))
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,9 +1,9 @@
-//! SD202 module-input-mismatch: methods that a module keeps for its instance, which replicas take over as they are.
+//! SD202 module-input-mismatch: a bound method as an attribute of a module, which replicas share.
 //!
 //! `DataParallel` copies a module's attributes to a replica on each GPU, and then puts copies of the weights in their place. A bound
 //! method among the attributes stays that of the original: `self.forward = self.fast` makes every replica run the weights of the
-//! first GPU on its own part of the batch. (torch/nn/modules/module.py, `_replicate_for_data_parallel`.) Only what takes the place
-//! of `forward` is told: that is what replicas are called for.
+//! first GPU on its own part of the batch. (torch/nn/modules/module.py, `_replicate_for_data_parallel`.) Only a method in
+//! the place of `forward` is reported, because replicas call `forward`.
 
 use super::CODE;
 use crate::finding::{Finding, Label};
@@ -51,10 +51,10 @@ impl File<'_> {
         let place = |span| Place { file: self.cx.file, span };
         let what = self.cx.sources.text(place(self.ir.span(bound)));
         let message = format!(
-            "replicas of `DataParallel` take over `{what}` as it is bound here: all of them run the weights of the first GPU"
+            "`DataParallel` raises with this module: every replica calls `{what}` of the original, with the weights on the first GPU"
         );
-        let label = Label::new(place(at), "bound to this instance, whatever is copied from it");
-        let help = "write a method `forward` that calls it";
+        let label = Label::new(place(at), "a method bound to this instance: copies of the module keep it");
+        let help = format!("define a method `forward` that returns `{what}(…)`");
         Some(Finding::new(CODE, World::Cuda, message, label).help(help))
     }
 

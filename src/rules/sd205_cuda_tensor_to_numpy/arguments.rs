@@ -1,7 +1,7 @@
-//! SD205 cuda-tensor-to-numpy: a tensor that is followed to whatever device it is on, and then handed to NumPy.
+//! SD205 cuda-tensor-to-numpy: an argument whose device the function uses, and which it then converts to NumPy.
 //!
-//! Who hands its argument to NumPy mostly knows that it is on the host. Where the same function makes tensors on the device of
-//! that argument, or a method that does so hands it on to this one, it is meant to be anywhere.
+//! A function that converts its argument to NumPy usually gets a CPU tensor. The argument may be on any device if the function makes
+//! tensors on its device, or if a method that does so passes it on.
 
 use super::CODE;
 use crate::finding::{Finding, Label};
@@ -9,6 +9,7 @@ use crate::ir::{ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Function, 
 use crate::link::{ModIdx, Resolved};
 use crate::rules::check::Context;
 use crate::rules::shared::file::File;
+use crate::rules::shared::naming::is_short;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -48,15 +49,18 @@ impl File<'_> {
         let followed =
             self.followed_here(function, slot, at).or_else(|| self.followed_by_caller(function, position))?;
         let param = param.name;
-        let message = format!(
-            "`{param}` may be on CUDA, as tensors are made where it is, and CUDA tensors cannot become NumPy arrays"
-        );
+        let text = self.cx.sources.text(Place { file: self.cx.file, span: at });
+        let call = if is_short(text) { text.to_owned() } else { format!("{param}.numpy()") };
+        let message = format!("`{call}` raises if `{param}` is on a GPU: NumPy reads only CPU memory");
         let place = |span| Place { file: self.cx.file, span };
-        let label = Label::new(place(at), "raises `TypeError` for a CUDA tensor");
+        let label = Label::new(place(at), "raises `TypeError` for a tensor on a GPU");
         Some(
             Finding::new(CODE, World::Cuda, message, label)
-                .related(place(followed), "what is made here is where it is")
-                .help(format!("bring it to the host first: `{param}.cpu().numpy()`")),
+                .related(place(followed), "here the code uses its device, so it can be on a GPU")
+                .help(format!(
+                    "copy it to the CPU first: `{}`",
+                    call.replacen(".numpy()", ".cpu().numpy()", 1)
+                )),
         )
     }
 
@@ -226,8 +230,7 @@ impl File<'_> {
         })
     }
 
-    /// `a, b = f(a, b, …)`: what is given several tensors and gives as many back leaves them where they are, unless it speaks of
-    /// the host.
+    /// `a, b = f(a, b, …)`: a function that returns as many tensors as it gets keeps their device, unless its body names the CPU.
     fn comes_back(&self, stmt: usize) -> bool {
         let Stmt::Assign { targets, value } = self.ir.stmts[stmt] else { return false };
         let (&[target], Expr::Call(call)) = (self.ir.list(targets), self.ir.expr(value)) else {

@@ -1,4 +1,4 @@
-//! Code that is there for one accelerator, and where a device is written.
+//! Code for one accelerator, and the place of a device literal.
 
 use crate::flow::event::Event;
 use crate::rules::check::Context;
@@ -62,8 +62,7 @@ fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
     })
 }
 
-/// Is the device of all that goes wrong for this reason written down, here or elsewhere? Then choices there mend it. What moves to CUDA
-/// whatever is chosen, as `.cuda()` does, would be left.
+/// Are all places that fail for this reason fixed by another device in a literal? A call of `.cuda()` moves to CUDA in any case.
 pub fn decides_all(event: &Event, place: Place, cx: &Context<'_>) -> bool {
     let is_text = |&at: &Place| cx.sources.text(at).starts_with(['"', '\'']);
     event.also.iter().all(|later| {

@@ -1,4 +1,4 @@
-//! What findings about events take for granted.
+//! Assumptions of findings about events.
 
 use crate::assumption::{Assumption, ByDefault, Parameter, Spot, Way};
 use crate::finding::Finding;
@@ -9,8 +9,8 @@ use crate::rules::check::Context;
 use crate::rules::shared::meetings::mismatch;
 use crate::world::World;
 
-/// A finding that only bites without CUDA takes for granted that machines without it come there: what comes before, or who calls, may
-/// have made sure that CUDA is there.
+/// A finding about machines without CUDA assumes that such a machine reaches the place. Earlier code or a caller may have checked
+/// CUDA.
 pub fn assume_no_cuda(f: Finding, event: &Event, cx: &Context<'_>) -> Finding {
     if f.world != World::NoCuda {
         return f;
@@ -22,14 +22,13 @@ pub fn assume_no_cuda(f: Finding, event: &Event, cx: &Context<'_>) -> Finding {
     f.assume([Assumption::CudaMissing(Way { spot, places })])
 }
 
-/// That who calls gives something on some device for the parameter that the event is about.
+/// A caller may pass a tensor on any device for the parameter of the event.
 pub fn parameter_varies(event: &Event, cx: &Context<'_>) -> Option<Assumption> {
     let (func, index) = event.parameter?;
     Some(Assumption::ParameterVaries(Parameter { file: cx.file, func, index, followed: event.followed }))
 }
 
-/// What two tensors that meet take for granted: of the parameter that one of them is, of the default device by which one was made, and
-/// of who moves the module that one belongs to.
+/// The assumptions about two tensors: about a parameter, about the default device, and about the move of the module.
 pub fn of_meeting(event: &Event, cx: &Context<'_>) -> Vec<Assumption> {
     let Some((_, _, stray, other)) = mismatch(event) else { return Vec::new() };
     let any = |is_so: &dyn Fn(&DeviceName) -> bool| [stray, other].iter().any(|side| is_so(&side.device));
@@ -40,20 +39,20 @@ pub fn of_meeting(event: &Event, cx: &Context<'_>) -> Vec<Assumption> {
     parameter.into_iter().chain(default).chain(module_moved(event, on_module, cx)).collect()
 }
 
-/// What a tensor alone takes for granted: of the parameter that it is, and of who moves the module that it belongs to.
+/// The assumptions about one tensor: about a parameter, and about the move of the module.
 pub fn of_tensor(event: &Event, tensor: &Operand, cx: &Context<'_>) -> Vec<Assumption> {
     let varies = matches!(tensor.device, DeviceName::Varies(_));
     let parameter = varies.then(|| parameter_varies(event, cx)).flatten();
     parameter.into_iter().chain(module_moved(event, tensor.device == DeviceName::WithModule, cx)).collect()
 }
 
-/// That somebody moves the module whose method is interpreted for itself.
+/// A caller moves the module whose method is interpreted by itself.
 fn module_moved(event: &Event, on_module: bool, cx: &Context<'_>) -> Option<Assumption> {
     let entry = event.entry.filter(|_| event.symbolic && on_module)?;
     Some(Assumption::ModuleMoved(Spot { file: cx.file, entry, at: event.place.span.start }))
 }
 
-/// What must be set so that neither side is on the CPU by default. One of them elsewhere is enough for them to be in one place.
+/// The default that a program must set so that both tensors are on one device. Another default for one of them is enough.
 fn made_by_default(event: &Event, stray: &Operand, other: &Operand) -> Option<ByDefault> {
     let by_default = |side: &Operand| match side.chain.last()?.reason {
         Reason::Default | Reason::Module => Some(ByDefault::Device),

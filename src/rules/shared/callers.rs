@@ -1,4 +1,4 @@
-//! Who decides on which device an argument is: callers in sight, code of the host, a test.
+//! Who decides the device of an argument: visible callers, CPU-only code, or a test.
 
 use crate::flow::event::{DeviceName, Event, Operand};
 use crate::flow::is_module_class;
@@ -9,7 +9,7 @@ use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::torch::{self, Base};
 
-/// Is it as a test likes it? Fixtures and parameters are the project's own, wherever that stands to which they are given.
+/// Is the code a test? A test chooses the device of its fixtures and parameters.
 pub fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     let given = !matches!(other.device, DeviceName::Known(_));
     let here = Place { file: cx.file, span: Span::default() };
@@ -17,8 +17,7 @@ pub fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
         && (in_tests(event.place, cx) || given && in_tests(here, cx) || given && tries_itself(event, cx))
 }
 
-/// Is it the method by which a module tries itself out that is looked at for itself: `def test(self):`? What it makes is
-/// where it likes the module.
+/// Is it a method `def test(self):` of a module, interpreted for itself? It decides where its tensors and the module are.
 fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
     let (Some(module), Some(entry)) = (cx.program.module_of(cx.file), event.entry) else { return false };
     let function = cx.program.get(module).ir.function(entry);
@@ -28,10 +27,10 @@ fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
         && function.class.is_some_and(of_module)
 }
 
-/// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
+/// Do the callers decide? A helper with visible callers is judged by their arguments, and CPU-only code stays on the CPU.
 pub fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     match other.device {
-        // What code of the host calls is on the host, too.
+        // A function that CPU-only code calls works on the CPU as well.
         DeviceName::Varies(_) => {
             let mut places = std::iter::once(event.place).chain(event.stack.iter().copied());
             event.callers_decide || places.any(|place| host_code(place, cx))
@@ -41,7 +40,7 @@ pub fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool 
     }
 }
 
-/// Is the place in code that prepares data on the host: a data set, a collator, a tokenizer?
+/// Is the place in code that prepares data on the CPU: a data set, a collator, a tokenizer?
 fn host_code(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let file = cx.sources.get(place.file);
@@ -62,7 +61,7 @@ fn host_code(place: Place, cx: &Context<'_>) -> bool {
         })
 }
 
-/// Names that the field gives to host code.
+/// Common names of code that prepares data on the CPU.
 fn names_host_code(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [

@@ -5,7 +5,7 @@ use crate::flow::event::{Bite, Event, Kind, Step};
 use crate::flow::value::Reason;
 use crate::span::Place;
 
-/// More labels than this say nothing more.
+/// A finding shows at most this many other places.
 pub const MAX_RELATED: usize = 6;
 
 /// A finding about an event, with the event's world and condition, and the calls that led there.
@@ -51,14 +51,14 @@ pub fn with_stack(mut f: Finding, event: &Event) -> Finding {
     f
 }
 
-/// Later uses that go wrong for the same reason: at most this many are told.
+/// A finding shows at most this many later places that fail for the same reason.
 const MAX_ALSO: usize = 12;
 
-/// What is said of these.
-const ALSO: &str = "needs it, too";
+/// Their label.
+const ALSO: &str = "also needs it";
 
-/// What is said of what does not need a device but raises on it.
-pub const ALSO_RAISES: &str = "raises there, too";
+/// The label of a later place that does not need the device but raises on it.
+pub const ALSO_RAISES: &str = "also raises";
 
 /// Adds the later uses that need the same.
 pub fn with_also(f: Finding, event: &Event) -> Finding {
@@ -82,25 +82,41 @@ pub fn with_also_said(mut f: Finding, event: &Event, said: &str) -> Finding {
     f
 }
 
-/// A reason in words.
+/// Where a device comes from, without the device.
 pub fn reason(step: &Step) -> &'static str {
     match step.reason {
         Reason::Default => "made here without `device=`",
-        Reason::Made => "made here on that device",
-        Reason::Host | Reason::Typed => "made here, on the CPU",
+        Reason::Made => "made here",
+        Reason::Host | Reason::Typed => "made here on the CPU",
         Reason::Moved => "moved here",
-        Reason::Literal => "the device is written here",
-        Reason::Given => "given from outside",
+        Reason::Literal => "the device is set here",
+        Reason::Given => "a parameter",
         Reason::Batch => "batches of a `DataLoader` are on the CPU",
         Reason::Module => "the module is made here",
         Reason::Loaded => "loaded here",
         Reason::Pinned => "pinned here",
         Reason::Unwaited => "copied here",
-        Reason::Kept => "kept here as a plain attribute",
-        Reason::Stored => "kept here in an attribute",
-        Reason::Defaulted => "the device is left to its default here",
-        Reason::Text | Reason::Number => "named here",
-        Reason::Refused => "made of both here",
+        Reason::Kept => "stored here as a plain attribute",
+        Reason::Stored => "stored here in an attribute",
+        Reason::Defaulted => "this call uses the default device",
+        Reason::Text | Reason::Number => "the device is named here",
+        Reason::Refused => "the result of an operation that raises",
         Reason::None => "here",
     }
+}
+
+/// Where a device comes from, with the device: "moved here to `cuda`".
+pub fn origin(step: &Step, on: &str) -> String {
+    let how = reason(step);
+    match step.reason {
+        Reason::Host | Reason::Typed | Reason::Batch if on == "the CPU" => how.to_owned(),
+        Reason::Made | Reason::Loaded | Reason::Module => format!("{how} on {on}"),
+        Reason::Moved | Reason::Unwaited => format!("{how} to {on}"),
+        _ => format!("{how}: {}{on}", if is_device(step.reason) { "" } else { "on " }),
+    }
+}
+
+/// Does the place give a device, and not a tensor?
+const fn is_device(reason: Reason) -> bool {
+    matches!(reason, Reason::Literal | Reason::Defaulted | Reason::Text | Reason::Number)
 }

@@ -1,4 +1,4 @@
-//! What help calls things by: names that exist where somebody would write them.
+//! Names for helps: expressions that mean the same at the place of the corrected code.
 
 use crate::flow::event::{DeviceName, Gives, Operand};
 use crate::flow::is_module_class;
@@ -13,7 +13,7 @@ const MAX_TEXT: usize = 60;
 /// Nor are longer lines.
 const MAX_LINE: usize = 110;
 
-/// A place at which somebody would write something.
+/// A place for corrected code.
 pub struct Spot<'a> {
     cx: &'a Context<'a>,
     module: ModIdx,
@@ -229,7 +229,9 @@ impl<'a> Spot<'a> {
         let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
         let call = self.ir.call(id);
         let external = self.cx.program.resolve_expr(self.module, call.func);
-        if !matches!(external, Some(Resolved::External(path)) if path.as_str().starts_with("torch.")) {
+        // Distributions take no `device=`.
+        let factory = |path: &str| path.starts_with("torch.") && !path.starts_with("torch.distributions.");
+        if !matches!(external, Some(Resolved::External(path)) if factory(path.as_str())) {
             return None;
         }
         let text = self.cx.sources.text(self.at);
@@ -246,7 +248,10 @@ impl<'a> Spot<'a> {
         let (from, to) = (self.at.span.start as usize, self.at.span.end as usize);
         let start = source.get(..from)?.rfind('\n').map_or(0, |n| n + 1);
         let end = source.get(to..)?.find('\n').map_or(source.len(), |n| to + n);
-        let whole = format!("{}{new}{}", source.get(start..from)?, source.get(to..end)?);
+        let rest = source.get(to..end)?;
+        let comment = rest.find("  #").filter(|_| !rest.contains(['"', '\'']));
+        let rest = &rest[..comment.unwrap_or(rest.len())];
+        let whole = format!("{}{new}{rest}", source.get(start..from)?);
         let line = whole.trim().to_owned();
         (!text.contains('\n') && line.len() <= MAX_LINE).then_some(line)
     }

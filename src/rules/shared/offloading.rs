@@ -1,4 +1,4 @@
-//! Pipelines of which parts are offloaded to the CPU while they do not run.
+//! Pipelines that offload parts to the CPU while these do not run.
 
 use super::file::File;
 use crate::ir::{Class, Expr, Module};

@@ -8,8 +8,7 @@ use crate::rules::shared::meetings::made;
 use crate::rules::shared::naming::Spot;
 use crate::span::Place;
 
-/// How two sides come to one device: the one that was made on the CPU without a word is made where the other one is, or moved there
-/// where they meet.
+/// Fixes for two tensors on different devices: make the CPU tensor on the device of the other one, or move it at the operation.
 pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if stray.device != DeviceName::Known("cpu".to_owned())
@@ -22,7 +21,7 @@ pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Conte
         && let Some(spot) = Spot::new(cx, call)
         && let Some(function) = spot.function()
         && let Some(device) = spot.device(other).or_else(|| {
-            // The weights that it meets are the module's own.
+            // The other side is a weight of the same module.
             spot.same_module(event.place).filter(|_| other.of_module || other.gives == Gives::Module)
         })
     {
@@ -36,7 +35,7 @@ pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Conte
     remedies
 }
 
-/// Is it made in a constructor, and meets the other one elsewhere? There the object is not where it will be.
+/// Is it made in a constructor and used in another function? The module moves after its constructor.
 fn kept_by_constructor(made: Place, met: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(made.file) else { return false };
     let function = cx.program.get(module).ir.function_at(made.span);
