@@ -166,12 +166,12 @@ fn python_is_a_name_or_a_path() {
         assert_eq!(found(&machine.verify(&format!("--python {name}"))), ("2.9.1", "--python"), "{name}");
     }
     for (name, says) in [
-        ("train.py", "is a file that is no Python interpreter"),
+        ("train.py", "is a file but not a Python interpreter"),
         ("data", "is a folder but not a Python environment"),
         ("python3.12", "no `python3.12` is on `PATH`"),
         ("3.12", "no `python3.12` is on `PATH`"),
         ("missing/python", "does not exist"),
-        ("ls", "is neither an interpreter nor"),
+        ("ls", "neither a Python interpreter nor"),
         ("..", "there is one in"),
     ] {
         let run = machine.run(&format!("verify --python {name}"));

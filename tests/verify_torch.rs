@@ -74,7 +74,7 @@ fn no_environment_and_no_pytorch() {
     expect(&machine.verify(""), "no-pytorch", "yes", &["there is PyTorch 3.0", "(by .venv)"]);
     let run = Machine::with_driver().run("verify --python nowhere");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
-    assert!(run.stderr.contains("`--python nowhere` is neither an interpreter nor"), "{run:?}");
+    assert!(run.stderr.contains("`--python nowhere` is neither a Python interpreter nor"), "{run:?}");
 }
 
 #[test]

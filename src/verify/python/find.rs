@@ -45,7 +45,11 @@ pub fn asked(asked: &Path, cwd: &Path) -> Result<Environment, String> {
             return Ok(found);
         }
     }
-    Err(format!("`--python {shown}` does not exist, and no `{name}` is on `PATH`"))
+    Err(if is_interpreter(Path::new(&name)) {
+        format!("`--python {shown}` does not exist, and no `{name}` is on `PATH`")
+    } else {
+        format!("`--python {shown}` is neither a Python interpreter nor a Python environment")
+    })
 }
 
 /// Where an environment is that may have been meant.
