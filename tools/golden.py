@@ -3,20 +3,24 @@
 
     tools/golden.py OLD NEW FOLDER…
 
-Prints every finding that only one of the two builds tells, `-` for OLD and `+` for NEW, and ends with 1 if there is one. Findings of low
-confidence are compared as well; their place, severity and message count. What OLD says is kept in `--cache`, so that it is computed once
-for each build and folder.
+Prints every finding that only one of the two builds reports, `-` for OLD and `+` for NEW, and ends with 1 if there is one. Findings of
+low confidence are compared as well. Place, severity, rule and message are compared; with `--places`, not the message. The findings of OLD
+are kept in `--cache` for each build and folder.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+# Place, severity and rule. A path may contain blanks.
+WITHOUT_MESSAGE = re.compile(r".*?:\d+:\d+ \w+ SD\d+")
 
 FLAGS = ["check", "--isolated", "--no-cache", "--min-confidence", "low", "--output-format", "json"]
 
@@ -54,11 +58,16 @@ def main() -> int:
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--cache", type=Path, default=Path("target/golden"), help="where OLD's findings are kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many folders at once")
+    parser.add_argument("--places", action="store_true", help="do not compare messages")
     args = parser.parse_args()
     old_binary, new_binary = args.old.resolve(), args.new.resolve()
 
+    def compared(lines: list[str]) -> Counter:
+        return Counter(WITHOUT_MESSAGE.match(line)[0] if args.places else line for line in lines)
+
     def both(folder: Path) -> tuple[Path, Counter, Counter]:
-        return folder, Counter(remembered(old_binary, folder, args.cache)), Counter(findings(new_binary, folder))
+        old, new = remembered(old_binary, folder, args.cache), findings(new_binary, folder)
+        return folder, compared(old), compared(new)
 
     total, differences = 0, 0
     with ThreadPoolExecutor(args.jobs) as pool:
