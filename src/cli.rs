@@ -259,8 +259,8 @@ pub struct MachineArgs {
     /// Report only findings that the machine confirms
     #[arg(long, requires = "judged")]
     pub only_confirmed: bool,
-    /// Exit with 1 only for findings with this verdict
-    #[arg(long, alias = "fail-on", value_enum, default_value_t, value_name = "VERDICT", requires = "judged")]
+    /// Which verdicts make the exit code 1
+    #[arg(long, value_enum, default_value_t, value_name = "VERDICT", requires = "judged")]
     pub fail_on_verdict: FailOn,
     /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
     #[arg(long, value_name = "PYTHON", conflicts_with = "machine", requires = "verify")]
@@ -279,7 +279,7 @@ pub enum Depth {
     Run,
 }
 
-/// Exit with 1 only for findings with this verdict.
+/// Which verdicts make the exit code 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum FailOn {
     /// All findings.
@@ -297,7 +297,7 @@ pub struct VerifyArgs {
     /// Also use each GPU briefly: create a context, allocate 4 MiB, copy, run a kernel
     #[arg(long)]
     pub run: bool,
-    /// Also try to allocate these sizes on each GPU, for example `20GiB`
+    /// With `--run`, also try to allocate these sizes on each GPU, for example `20GiB`
     #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
     pub memory: Vec<bytesize::ByteSize>,
     /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`

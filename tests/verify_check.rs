@@ -78,7 +78,7 @@ fn on_a_machine_without_cuda() {
     expect(&judged, "9 SD501 refuted", none);
     expect(&judged, "11 SD102 confirmed", "MPS exists only on macOS, and this system is linux");
     expect(&judged, "14 SD201 refuted", none);
-    expect(&judged, "17 SD401 refuted", "not reached here: ");
+    expect(&judged, "17 SD401 refuted", "the program does not reach this line here: ");
     // Nothing has to move where there is only the CPU.
     expect(&judged, "19 SD203 refuted", "this machine has only the CPU, so nothing moves");
 }
@@ -200,13 +200,13 @@ fn the_exit_code_can_follow_the_machine() {
         ("possible", Some(0), Some(1), Some(1)),
         ("confirmed", Some(0), Some(0), Some(1)),
     ] {
-        let arguments = format!("--verify --fail-on {which}");
+        let arguments = format!("--verify --fail-on-verdict {which}");
         assert_eq!(code(Machine::usable(), &arguments), refuted, "{which}");
         assert_eq!(code(unknown(), &arguments), open, "{which}");
         assert_eq!(code(Machine::bare(), &arguments), confirmed, "{which}");
     }
     assert_eq!(code(Machine::usable(), "--verify --only-confirmed"), Some(0), "nothing is left");
-    assert_eq!(code(Machine::usable(), "--fail-on confirmed"), Some(2), "no machine was asked");
+    assert_eq!(code(Machine::usable(), "--fail-on-verdict confirmed"), Some(2), "no machine was asked");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_finding_fails_if_the_machine_and_its_severity_say_so() {
     let code = |machine: Machine, severity: &str, level: &str, which: &str| {
         let settings = format!("severity = {{ SD101 = '{severity}' }}\n");
         let machine = machine.file("project/samedevice.toml", &settings).file("project/train.py", program);
-        machine.run(&format!("check --verify --fail-on {which} --fail-on-severity {level}")).code
+        machine.run(&format!("check --verify --fail-on-verdict {which} --fail-on-severity {level}")).code
     };
     // Neither condition makes up for the other.
     for (severity, level, confirmed, refuted) in

@@ -47,7 +47,7 @@ fn a_report_for_an_issue_has_what_people_ask_for() {
         "| xformers | 0.0.40 |",
         "| `LD_LIBRARY_PATH` | ",
         "**error** `gpu-not-in-build`: ",
-        "- seen as `CUDA error: no kernel image is available for execution on the device`",
+        "- message: `CUDA error: no kernel image is available for execution on the device`",
         "```sh\n~/train/.venv/bin/python -m pip install torch==2.15.0+cu130 torchvision==0.29.0+cu130 torchaudio==2.11.1 --index-url",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -112,7 +112,7 @@ fn every_error_is_told_as_programs_tell_it() {
         let report = machine.verify("");
         assert!(problem(&report, id).contains(message), "{id}");
         let text = machine.run("verify").stdout;
-        assert!(text.contains("\n  seen as: ") && text.contains(message), "{text}");
+        assert!(text.contains("\n  message: ") && text.contains(message), "{text}");
     }
 }
 

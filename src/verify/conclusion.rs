@@ -18,7 +18,18 @@ pub fn conclusion(machine: &Machine) -> String {
                 Holds::Yes => format!(", though the driver works: {because}"),
                 _ => String::new(),
             };
-            format!("There is no PyTorch here{driver}.{}", first_error(machine))
+            let other = machine
+                .problems
+                .first()
+                .filter(|first| first.gravity == Gravity::Error && first.id != "no-pytorch");
+            match other {
+                Some(first) => format!(
+                    "PyTorch cannot use a GPU here: {}; and no PyTorch was found.{}",
+                    first.cause,
+                    first_error(machine)
+                ),
+                None => format!("There is no PyTorch here{driver}.{}", first_error(machine)),
+            }
         }
         (Status::Problem, Holds::Yes) => {
             format!(
@@ -27,7 +38,7 @@ pub fn conclusion(machine: &Machine) -> String {
             )
         }
         (Status::Problem, _) => {
-            // What is to be mended first, so that the sentence and the list agree.
+            // The first error of the list, so that the sentence and the list agree.
             let first = machine.problems.first().filter(|problem| problem.gravity == Gravity::Error);
             let because = first.map_or(because, |problem| &problem.cause);
             format!("PyTorch cannot use a GPU here: {because}.{}", first_error(machine))

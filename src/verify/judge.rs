@@ -131,7 +131,10 @@ impl<'a> Judge<'a> {
             match answer.holds {
                 Holds::Yes => {}
                 Holds::No => {
-                    said = judgement(Holds::No, format!("not reached {}: {}", self.place, answer.because))
+                    said = judgement(
+                        Holds::No,
+                        format!("the program does not reach this line {}: {}", self.place, answer.because),
+                    )
                 }
                 Holds::Unknown => said = judgement(Holds::Unknown, answer.because),
             }

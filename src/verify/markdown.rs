@@ -80,7 +80,7 @@ fn tell(problem: &Problem, line: &dyn Fn(&str) -> String, out: &mut dyn Write) -
         writeln!(out, "- {}", line(evidence))?;
     }
     if let Some(message) = &problem.message {
-        writeln!(out, "- seen as `{}`", line(message).replace('`', "'"))?;
+        writeln!(out, "- message: `{}`", line(message).replace('`', "'"))?;
     }
     if !problem.remedy.is_empty() {
         writeln!(out, "- help: {}", line(&problem.remedy))?;

@@ -228,7 +228,7 @@ pub(super) fn python(machine: &Machine) -> (Mark, &'static str, String) {
 
 pub(super) fn torch(machine: &Machine) -> (Mark, &'static str, String) {
     let Some(torch) = &machine.torch else {
-        return (Mark::Wrong, "PyTorch", "not installed there".to_owned());
+        return (Mark::Wrong, "PyTorch", "not installed in this Python".to_owned());
     };
     let version = torch.version.as_deref().unwrap_or("of unknown version");
     let built = match torch.build {
@@ -259,7 +259,7 @@ fn tell(problem: &Problem, look: Look, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "    {}", one_line(evidence))?;
     }
     if let Some(message) = &problem.message {
-        writeln!(out, "  seen as: {}", one_line(message))?;
+        writeln!(out, "  message: {}", one_line(message))?;
     }
     if !problem.remedy.is_empty() {
         writeln!(out, "  help: {}", one_line(&problem.remedy))?;

@@ -41,8 +41,8 @@ pub(super) fn without_gpu(case: &Case) -> Option<Draft> {
             .command("docker run --runtime nvidia …"),
         _ => draft
             .remedy(
-                "install nvidia-container-toolkit on the host and start the container with the GPU; while an image is \
-                 built there is none",
+                "install nvidia-container-toolkit on the host and start the container with `--gpus all`; during \
+                 `docker build` there is no GPU",
             )
             .command("docker run --gpus all …"),
     })
