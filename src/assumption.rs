@@ -49,7 +49,8 @@ impl Assumption {
     /// Why a finding with it is not certain, as a clause without a full stop; nothing where that is said in other words.
     pub const fn doubt(&self) -> Option<&'static str> {
         match self {
-            Self::DefaultDevice(_) => Some("no program sets another default device"),
+            Self::DefaultDevice(ByDefault::Device) => Some("no program calls `torch.set_default_device`"),
+            Self::DefaultDevice(ByDefault::Type) => Some("no program calls `torch.set_default_tensor_type`"),
             Self::ModuleMoved(_) => Some("a program moves the module to another device"),
             Self::GroupIsNccl => Some("the process group uses NCCL"),
             _ => None,

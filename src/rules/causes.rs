@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::check::Context;
-use super::shared::events::MAX_RELATED;
+use super::shared::events::{ALSO_RAISES, MAX_RELATED};
 use super::shared::functions::same_function;
+use super::shared::meeting_words::RAISES_HERE;
 use crate::assumption;
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::span::{FileId, Place};
@@ -27,7 +28,11 @@ pub(super) fn merge(into: &mut Finding, other: Finding) {
     into.behind_cuda &= other.behind_cuda;
     into.told.silenced = into.told.silenced.max(other.told.silenced);
     into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
-    for label in std::iter::once(other.primary).chain(other.related) {
+    for mut label in std::iter::once(other.primary).chain(other.related) {
+        // The first operation raises: the program does not come to this one.
+        if label.text.starts_with(RAISES_HERE) {
+            ALSO_RAISES.clone_into(&mut label.text);
+        }
         if into.places().any(|p| p == label.place) {
             continue;
         }
@@ -88,7 +93,7 @@ fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
             && cause.related.len() < MAX_RELATED
             && f.primary.place.file == cause.primary.place.file
         {
-            let text = format!("so this fails: {}", f.message);
+            let text = f.message.clone();
             cause.related.push(Label { role: Role::Consequence, ..Label::new(f.primary.place, text) });
             return false;
         }

@@ -14,6 +14,7 @@ use crate::flow::event::{DeviceName, Event, Frequency, Kind};
 use crate::flow::is_in_demo;
 use crate::ir::{FuncId, Module};
 use crate::span::Place;
+use crate::world::World;
 
 /// Copies of at most so many bytes cost no more than the call itself (`rules/SD601-created-then-moved.md` has the times).
 const TINY: u64 = 128;
@@ -54,7 +55,7 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
         && let Some(module) = cx.program.module_of(cx.file)
         && let Some(param) = cx.program.get(module).ir.function(func).params.get(usize::from(index))
     {
-        f.doubt(Confidence::Likely, format!("a caller passes `{}` on another device", param.name));
+        f.doubt(Confidence::Likely, format!("a caller passes `{}` on {}", param.name, passed(event)));
     } else if event.symbolic {
         f.doubt(Confidence::Likely, called(event, cx));
     } else if let Some(name) = varies(event) {
@@ -144,6 +145,13 @@ fn use_of(ir: &Module, func: FuncId) -> String {
         Some(class) => format!("something calls `{class}.{}`", function.name),
         None => format!("something calls `{}`", function.name),
     }
+}
+
+/// Where a caller passes something so that the event happens.
+fn passed(event: &Event) -> &'static str {
+    let Kind::Mismatch { stray, .. } = &event.kind else { return "another device" };
+    let on_cpu = stray.device == DeviceName::Known("cpu".to_owned());
+    if on_cpu && event.bite.world == World::Cuda { "a GPU" } else { "another device" }
 }
 
 /// An outside thing whose device is taken to be another one.

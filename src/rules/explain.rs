@@ -134,6 +134,7 @@ fn write_page(page: &Page, look: Look, out: &mut dyn Write) -> io::Result<()> {
             Block::Code("") => writeln!(out)?,
             Block::Code(line) => writeln!(out, "    {line}")?,
             Block::Text { indent, text } => {
+                let text = without_links(&text);
                 for (i, line) in wrap(&text, look.width.saturating_sub(indent)).into_iter().enumerate() {
                     // A list item's own marker is part of its text; the lines below it are indented.
                     let indent = if i == 0 { 0 } else { indent };
@@ -159,6 +160,27 @@ enum Block<'a> {
     },
     /// An empty line between two of the others.
     Gap,
+}
+
+/// The text with `[SD201](SD201-….md)` as `SD201`: nobody can follow it in a terminal. Links to other sites stay.
+fn without_links(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        let link = after.split_once("](").and_then(|(shown, target)| Some((shown, target.split_once(')')?)));
+        let Some((shown, (_, behind))) =
+            link.filter(|(shown, (target, _))| !shown.contains(['[', ']']) && !target.contains("://"))
+        else {
+            plain.push_str(before);
+            plain.push('[');
+            rest = after;
+            continue;
+        };
+        plain.push_str(before);
+        plain.push_str(shown);
+        rest = behind;
+    }
+    plain + rest
 }
 
 fn blocks(markdown: &str) -> Vec<Block<'_>> {

@@ -70,11 +70,12 @@ fn make_there(event: &Event, place: Place, how: Reason, cx: &Context<'_>) -> Opt
         spot.as_ref().and_then(|spot| Some((spot, spot.device(other).or_else(beside)?)))
     {
         return Some(match spot.corrected(how, &device) {
-            Some(line) => format!("make it on the same device: `{line}`"),
+            Some(line) if how == Reason::Default => format!("pass `device=`: `{line}`"),
+            Some(line) => format!("move it to the same device: `{line}`"),
             None if spot.function().is_some_and(|path| path.starts_with("torch.distributions.")) => {
                 format!("give the distribution tensors on the same device: `device={device}`")
             }
-            None if how == Reason::Default => format!("make it on the same device: pass `device={device}`"),
+            None if how == Reason::Default => format!("pass `device={device}`"),
             None => format!("move it to the same device: `.to({device})`"),
         });
     }

@@ -58,7 +58,7 @@ const MAX_ALSO: usize = 12;
 const ALSO: &str = "also needs it";
 
 /// The label of a later place that does not need the device but raises on it.
-pub const ALSO_RAISES: &str = "also raises";
+pub const ALSO_RAISES: &str = "would also raise";
 
 /// Adds the later uses that need the same.
 pub fn with_also(f: Finding, event: &Event) -> Finding {

@@ -32,12 +32,15 @@ pub fn sentence(operation: &str, sides: &[Side<'_>; 2], event: &Event) -> String
     format!("{operation} raises{condition}{colon}{places}")
 }
 
+/// The label at an operation that raises, without a condition.
+pub const RAISES_HERE: &str = "raises here";
+
 /// "raises here if `x` is on a GPU", the label at the operation
 pub fn raises_here(event: &Event, cx: &Context<'_>) -> String {
     let sides = mismatch(event).map(|(_, _, stray, other)| [stray, other].map(|s| Side::of(s, event, cx)));
     match sides.and_then(|sides| condition(&sides, event)) {
-        Some(condition) => format!("raises here {condition}"),
-        None => "raises here".to_owned(),
+        Some(condition) => format!("{RAISES_HERE} {condition}"),
+        None => RAISES_HERE.to_owned(),
     }
 }
 
