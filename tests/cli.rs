@@ -383,7 +383,7 @@ fn statistics_count_rules() {
 fn quiet_and_verbose_differ() {
     let project = with_finding();
     project.write("samedevice.toml", "");
-    assert_eq!(project.run("check good.py").stdout, "All clear: 1 file checked.\n");
+    assert_eq!(project.run("check good.py").stdout, "No findings: 1 file checked.\n");
     assert_eq!(project.run("check -q good.py").stdout, "");
     let run = project.run("check -q bad.py");
     assert!(run.stdout.contains("SD003") && !run.stdout.contains("Found"), "{run:?}");

@@ -77,7 +77,7 @@ fn copies_of_other_projects_tests_and_demos_are_low() {
     let all = lines(&project, "--min-confidence low --select SD101 .");
     assert_eq!(all, ["net.py:12 SD101 low", "test_net.py:5 SD101 low", "lib.py:3 SD101 low"]);
     let run = project.run("check --select SD101");
-    assert!(run.stdout.contains("All clear: 3 files checked; 3 with low confidence not shown."), "{run:?}");
+    assert!(run.stdout.contains("No findings: 3 files checked; 3 with low confidence not shown."), "{run:?}");
     assert_eq!(run.code, Some(0));
 }
 
@@ -172,14 +172,17 @@ fn a_baseline_keeps_what_is_not_sure_enough() {
     let check = |arguments: &str| {
         project.run(&format!("check --isolated --select SD101 --baseline base.json {arguments}"))
     };
-    assert!(check("--min-confidence low --update-baseline").stderr.contains("base.json: 3 entries"));
+    assert!(check("--min-confidence low --update-baseline").stderr.contains("base.json: 3 places"));
     let run = check("");
     assert!(run.code == Some(0) && !run.stderr.contains("no longer found"), "{run:?}");
-    assert!(run.stdout.contains("2 suppressed") || run.stdout.contains("2 in the baseline"), "{run:?}");
+    assert!(
+        run.stdout.contains("2 suppressed") || run.stdout.contains("2 places in the baseline"),
+        "{run:?}"
+    );
     // What is not told is not written down.
     project.write("base.json", std::fs::read(project.root().join("base.json")).expect("a file"));
     std::fs::remove_file(project.root().join("base.json")).expect("a file");
-    assert!(check("--update-baseline").stderr.contains("base.json: 2 entries"));
+    assert!(check("--update-baseline").stderr.contains("base.json: 2 places"));
     let run = check("--min-confidence low");
     assert!(run.stdout.contains("a.py:9"), "{run:?}");
 }

@@ -63,7 +63,7 @@ fn notebooks_are_linted_wherever_python_files_are() {
     assert_eq!(told(&run), ["n.ipynb:cell 2:1:1: error: SD101"]);
     assert_eq!(
         project.run("check --isolated --extend-exclude *.ipynb").stdout,
-        "All clear: 1 file checked.\n"
+        "No findings: 1 file checked.\n"
     );
 }
 
@@ -177,7 +177,7 @@ fn comments_suppress_in_their_cell() {
 fn settings_hold_for_notebooks() {
     let project = Project::new(&[("n/nb.ipynb", &notebook(&[GUARDED, "x.cuda().sum()"]))]);
     project.write("samedevice.toml", "[per-file-ignores]\n\"n/*.ipynb\" = ['SD101']\n");
-    assert_eq!(project.run("check").stdout, "All clear: 1 file checked.\n");
+    assert_eq!(project.run("check").stdout, "No findings: 1 file checked.\n");
     project.write("samedevice.toml", "extend-exclude = ['*.ipynb']\n");
     assert_eq!(project.files(""), "");
 }
@@ -206,7 +206,7 @@ fn files_that_are_no_notebooks_say_why_and_where() {
 fn notebooks_in_other_languages_are_left_alone() {
     let project = Project::new(&[("r.ipynb", &notebook_in("R", &["x <- 1"])), ("a.py", "x = 1\n")]);
     let run = project.run("check --isolated");
-    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("All clear: 1 file checked.\n", ""));
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("No findings: 1 file checked.\n", ""));
     let run = project.run("check --isolated --verbose --strict");
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("skipped: `r.ipynb`: a notebook in the language `R`\n"), "{run:?}");

@@ -194,7 +194,7 @@ fn a_missing_path_is_never_all_clear() {
         let run = project.run(&format!("check --output-format {format} nope.py good.py"));
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains("error: `nope.py`: no such file or directory"), "{run:?}");
-        assert!(run.stdout.starts_with("Nothing found: 1 file checked"), "{run:?}");
+        assert!(run.stdout.starts_with("No findings: 1 file checked"), "{run:?}");
         let run = project.run(&format!("check --output-format {format} nope.py"));
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
     }

@@ -43,10 +43,10 @@ fn every_format_on_every_sample() {
 fn nothing_found() {
     let mut sample = Sample::new();
     sample.checked = 12;
-    assert_eq!(sample.render(Format::Full), "All clear: 12 files checked.\n");
+    assert_eq!(sample.render(Format::Full), "No findings: 12 files checked.\n");
     sample.suppressed = 3;
     sample.checked = 1;
-    assert_eq!(sample.render(Format::Full), "All clear: 1 file checked; 3 suppressed.\n");
+    assert_eq!(sample.render(Format::Full), "No findings: 1 file checked; 3 suppressed.\n");
     let quiet = samedevice::report::Report { summary: false, ..sample.report() };
     assert_eq!(render(Format::Full, &quiet), "");
     assert_eq!(sample.render(Format::Json), "[]\n");

@@ -21,7 +21,7 @@ fn what_was_not_checked_is_counted_and_named() {
         (run.code, run.stderr.as_str()),
         (Some(0), "Not checked: 2 files too large (--verbose lists them)\n")
     );
-    assert_eq!(run.stdout, "Nothing found: 2 files checked.\n");
+    assert_eq!(run.stdout, "No findings: 2 files checked.\n");
     let run = project.run("check --verbose");
     assert!(run.stderr.contains("not checked: `n/b.ipynb`: it is larger than 32 MiB\n"), "{run:?}");
     let run = project.run("check --output-format json n");
@@ -29,7 +29,7 @@ fn what_was_not_checked_is_counted_and_named() {
     let sarif = project.run("check --output-format sarif").stdout;
     assert!(sarif.contains("\"text\": \"not checked: `n/b.ipynb`: it is larger than 32 MiB\""), "{sarif}");
     assert_eq!(project.run("check --quiet").stderr, "");
-    assert_eq!(project.run("check --extend-exclude n").stdout, "All clear: 1 file checked.\n");
+    assert_eq!(project.run("check --extend-exclude n").stdout, "No findings: 1 file checked.\n");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn files_that_are_too_large_are_counted_and_told_where_they_are_named() {
     let run = project.run("check --verbose");
     assert!(run.stderr.contains("Not checked: 1 file too large\n"), "{run:?}");
     assert!(run.stderr.contains("not checked: `large.py`: it is larger than 32 MiB\n"), "{run:?}");
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Nothing found: 1 file checked.\n"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "No findings: 1 file checked.\n"));
     let run = project.run("check --output-format concise large.py");
     assert!(run.stdout.starts_with("large.py:1:1: error: SD003 "), "{run:?}");
 }
@@ -111,9 +111,9 @@ fn that_everything_is_excluded_is_told() {
 #[test]
 fn nothing_is_all_clear_beside_an_error() {
     let project = Project::new(&[("a.py", "x = 1\n")]);
-    assert_eq!(project.run("check").stdout, "All clear: 1 file checked.\n");
+    assert_eq!(project.run("check").stdout, "No findings: 1 file checked.\n");
     let run = project.run("check a.py nope.py");
-    assert_eq!((run.code, run.stdout.as_str()), (Some(2), "Nothing found: 1 file checked.\n"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), "No findings: 1 file checked.\n"));
     assert_eq!(project.run("check nope.py").stdout, "");
 }
 

@@ -150,7 +150,7 @@ fn tell_stale(path: &Path, stale: &[Stale], options: &Options<'_>) {
         return;
     }
     let name = display_name(path, options.cwd);
-    let entries = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
+    let entries = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
     let details = if options.verbose { "" } else { " (--verbose lists them)" };
     say(&format!("{name}: {entries} no longer found{details}; remove them with --update-baseline"));
     if options.verbose {
@@ -169,8 +169,8 @@ fn tell_update(path: &Path, old: &Baseline, new: &Baseline, options: &Options<'_
     let (before, after) = (old.len(), new.len());
     let change = if old == new { "unchanged, " } else { "" };
     let from = if before == after { String::new() } else { format!(", {before} before") };
-    let entries = if after == 1 { "entry" } else { "entries" };
-    say(&format!("{name}: {change}{after} {entries}{from}"));
+    let places = if after == 1 { "place" } else { "places" };
+    say(&format!("{name}: {change}{after} {places}{from}"));
 }
 
 /// What this run has looked at.

@@ -121,16 +121,14 @@ pub(super) fn summary(report: &Report) -> Option<String> {
     };
     if report.accepted > 0 {
         let more = if left_out.is_empty() { more } else { "" };
-        left_out.push_str(&format!("; {}{more} in the baseline", report.accepted));
+        let places = if report.accepted == 1 { "place" } else { "places" };
+        left_out.push_str(&format!("; {}{more} {places} in the baseline", report.accepted));
     }
     if report.low > 0 {
         left_out.push_str(&format!("; {} with low confidence not shown", report.low));
     }
     if report.findings.is_empty() {
-        // That all is clear is said of all that was asked for.
-        let all = !report.failed && report.not_checked.is_empty();
-        let words = if all { "All clear" } else { "Nothing found" };
-        return Some(format!("{words}: {files} checked{left_out}."));
+        return Some(format!("No findings: {files} checked{left_out}."));
     }
     let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
     let parts: Vec<_> =

@@ -88,13 +88,20 @@ impl Judged {
     }
 }
 
+/// How the message of a finding begins that is reported at another place of its cause.
+const ANOTHER_PLACE: &str = "another place of the same cause: ";
+
 /// So many other places of a cause are shown.
 const MAX_SHOWN: usize = 12;
 
 impl Finding {
-    /// Tells it at one of its places that are not shown, the primary place being silenced. What is said of that is true of this one, too.
+    /// Reports it at one of its places that are not shown, because the primary place is suppressed or accepted. The message quotes the
+    /// code of the primary place, so it says that this is another one.
     fn move_to(&mut self, unshown: usize) {
         self.primary.place = self.unshown.remove(unshown).place;
+        if !self.message.starts_with(ANOTHER_PLACE) {
+            self.message.insert_str(0, ANOTHER_PLACE);
+        }
         self.fix = None;
         self.show_more(MAX_SHOWN);
     }
