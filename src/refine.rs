@@ -32,6 +32,8 @@ pub struct Refined {
     pub too_large: Vec<FileId>,
     /// The notebooks in other languages, see [`Analysis::other_languages`].
     pub other_languages: Vec<(FileId, String)>,
+    /// Cells that were not read, see [`Analysis::unknown_cells`].
+    pub unknown_cells: Vec<(FileId, usize, String)>,
     /// The projects that are too large, see [`Analysis::large_projects`].
     pub large_projects: Vec<LargeProject>,
     /// The passes that a bug has stopped, see [`Analysis::failed_passes`].
@@ -70,7 +72,9 @@ impl<'a> Level<'a> {
 
 /// Applies settings and suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
-    let Analysis { sources, findings, comments, exhausted, too_large, other_languages, .. } = analysis;
+    let Analysis {
+        sources, findings, comments, exhausted, too_large, other_languages, unknown_cells, ..
+    } = analysis;
     let Analysis { large_projects, failed_passes, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
@@ -96,6 +100,7 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
         exhausted,
         too_large,
         other_languages,
+        unknown_cells,
         large_projects,
         failed_passes,
     }

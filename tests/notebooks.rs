@@ -311,3 +311,13 @@ fn scripts_with_cells_are_plain_python() {
     let project = Project::new(&[("script.py", script)]);
     assert_eq!(lines(&project, ""), ["script.py:10:1: error: SD101"]);
 }
+
+#[test]
+fn cells_with_an_unknown_magic_are_counted() {
+    let project =
+        Project::new(&[("nb.ipynb", &notebook(&[GUARDED, "%%foo\nx.cuda().numpy()", "%%bash\nls"]))]);
+    let run = project.run("check --isolated --verbose");
+    assert!(run.stderr.contains("Not checked: 1 cell with an unknown cell magic\n"), "{run:?}");
+    assert!(run.stderr.contains("`nb.ipynb:cell 2`: nothing is known about `%%foo`"), "{run:?}");
+    assert_eq!((run.code, project.run("check --isolated --strict").code), (Some(0), Some(2)));
+}

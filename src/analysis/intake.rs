@@ -41,6 +41,8 @@ pub struct Analysis {
     pub too_large: Vec<FileId>,
     /// Notebooks in other languages than Python, each with its language.
     pub other_languages: Vec<(FileId, String)>,
+    /// Cells of notebooks that were not read, because nothing is known about their cell magic: their number, from 1, and the magic.
+    pub unknown_cells: Vec<(FileId, usize, String)>,
     /// Projects with findings that are too large to be looked at as a whole.
     pub large_projects: Vec<LargeProject>,
     /// The passes over the whole project that a bug of ours has stopped: the findings are as they were before those.
@@ -67,6 +69,8 @@ pub(super) struct Loaded {
     too_large: bool,
     /// It is a notebook in this language.
     other_language: Option<String>,
+    /// See [`Analysis::unknown_cells`].
+    unknown_cells: Vec<(usize, String)>,
     lowered: Option<Lowered>,
 }
 
@@ -146,6 +150,8 @@ impl Intake {
                 analysis.too_large.push(file);
             }
             analysis.other_languages.extend(loaded.other_language.map(|language| (file, language)));
+            let unknown = loaded.unknown_cells.into_iter();
+            analysis.unknown_cells.extend(unknown.map(|(cell, magic)| (file, cell, magic)));
             if let Some(Problem { code, message, span }) = loaded.problem {
                 analysis.findings.push(plain_finding(code, message, Place { file, span }));
             }
@@ -265,6 +271,7 @@ impl Loaded {
             problem: None,
             too_large: false,
             other_language: None,
+            unknown_cells: Vec::new(),
             lowered: None,
         }
     }
@@ -299,6 +306,7 @@ pub(super) fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
     if let Ok(Ok(content)) = shielded(|| Content::read(path)) {
         lower_into(&mut loaded, content, true, file);
         loaded.problem = None;
+        loaded.unknown_cells.clear();
         if let Some(l) = &mut loaded.lowered {
             l.errors.clear();
             l.left_out.clear();
@@ -315,6 +323,9 @@ fn read_name(path: &Path, root: &Path) -> String {
 /// `stays`: the text can be read again.
 fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId) {
     let kind = Kind::named(&loaded.path, content.notebook.as_deref());
+    if let Some(notebook) = &content.notebook {
+        loaded.unknown_cells = notebook.unknown().to_vec();
+    }
     match shielded(|| crate::lower::lower(file, &content.text, kind)) {
         Ok(lowered) => loaded.lowered = Some(lowered),
         Err(panic) => loaded.problem = Some(Problem::new(Code(1), internal_error(&panic))),

@@ -31,6 +31,16 @@ impl Unchecked {
             all.add(format!("`{place}`: function `{}` is too complex", function.name), strict(&source.path));
         }
         all.count(refined.exhausted.len(), "function too complex", "functions too complex");
+        for (file, cell, magic) in &refined.unknown_cells {
+            let source = refined.sources.get(*file);
+            let reason = format!("`{}:cell {cell}`: nothing is known about `%%{magic}`", source.name);
+            all.add(reason, strict(&source.path));
+        }
+        all.count(
+            refined.unknown_cells.len(),
+            "cell with an unknown cell magic",
+            "cells with an unknown cell magic",
+        );
         for &file in &refined.too_large {
             let source = refined.sources.get(file);
             let reason = format!("`{}`: it is larger than {} MiB", source.name, MAX_BYTES >> 20);

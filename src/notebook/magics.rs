@@ -26,6 +26,32 @@ const PYTHON: [&str; 18] = [
     "wandb",
 ];
 
+/// Cell magics of IPython whose body is not Python of this notebook.
+const OTHER: [&str; 22] = [
+    "!",
+    "HTML",
+    "SVG",
+    "bash",
+    "cmd",
+    "file",
+    "html",
+    "javascript",
+    "js",
+    "latex",
+    "markdown",
+    "perl",
+    "pypy2",
+    "python2",
+    "ruby",
+    "script",
+    "sh",
+    "sql",
+    "svg",
+    "sx",
+    "system",
+    "writefile",
+];
+
 /// Commands that people write without the `%` (IPython's "automagic"), which it takes in cells of nothing else.
 const AUTOMATIC: [&str; 25] = [
     "autoreload",
@@ -72,6 +98,14 @@ pub(super) fn is_python(text: &str, databricks: bool) -> bool {
     !other && names.into_iter().all(|name| PYTHON.contains(&name))
 }
 
+/// The cell magic of a cell that is not Python, if nothing is known about it: its body may be Python.
+pub(super) fn unknown(text: &str) -> Option<&str> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let magics = std::iter::from_fn(|| lines.next()?.strip_prefix("%%"));
+    let mut names = magics.map(|rest| rest.split_whitespace().next().unwrap_or_default());
+    names.find(|name| !PYTHON.contains(name)).filter(|name| !name.is_empty() && !OTHER.contains(name))
+}
+
 /// Is there nothing in the cell but commands without their `%`?
 fn is_automatic(text: &str) -> bool {
     let code = |line: &&str| !line.is_empty() && !line.starts_with('#');
@@ -96,7 +130,16 @@ fn word(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::is_python;
+    use super::{is_python, unknown};
+
+    #[test]
+    fn a_magic_that_nobody_knows_is_named() {
+        assert_eq!(unknown("%%foo -n 3\nx = 1"), Some("foo"));
+        assert_eq!(unknown("%%time\n%%foo\nx = 1"), Some("foo"));
+        for known in ["%%time\nx = 1", "%%bash\nls", "x = 1\n%%foo", "", "%%", "%foo x"] {
+            assert_eq!(unknown(known), None, "{known}");
+        }
+    }
 
     #[test]
     fn cells_of_other_languages_are_told_apart() {

@@ -31,6 +31,8 @@ pub struct Notebook {
     literals: Vec<Literal>,
     /// The length of the text in bytes.
     length: usize,
+    /// Code cells that are not in the text, with their cell magic, which nothing is known about. Cells are counted from 1.
+    unknown: Vec<(usize, String)>,
     /// Where the lines of the file begin.
     raw_lines: OnceLock<Vec<usize>>,
 }
@@ -97,7 +99,7 @@ pub fn decode(raw: String) -> Result<Decoded, (String, Broken)> {
         return Ok(Decoded::Other(language));
     }
     let mut text = String::new();
-    let (mut cells, mut literals) = (Vec::new(), Vec::new());
+    let (mut cells, mut literals, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for code in document.cells {
         let (start, first) = (text.len(), literals.len());
         for raw_literal in code.literals {
@@ -106,6 +108,7 @@ pub fn decode(raw: String) -> Result<Decoded, (String, Broken)> {
         }
         let own = &text[start..];
         if own.is_empty() || !magics::is_python(own, document.databricks) {
+            unknown.extend(magics::unknown(own).map(|magic| (code.number, magic.to_owned())));
             text.truncate(start);
             literals.truncate(first);
             continue;
@@ -125,7 +128,7 @@ pub fn decode(raw: String) -> Result<Decoded, (String, Broken)> {
     }
     let starts = cells.iter().map(|cell| u32::try_from(cell.text.start).unwrap_or(u32::MAX)).collect();
     let length = text.len();
-    let notebook = Notebook { raw, cells, starts, literals, length, raw_lines: OnceLock::new() };
+    let notebook = Notebook { raw, cells, starts, literals, length, unknown, raw_lines: OnceLock::new() };
     Ok(Decoded::Python(text, notebook))
 }
 
@@ -133,6 +136,12 @@ impl Notebook {
     /// Where the cells begin in the text, in bytes.
     pub fn starts(&self) -> &[u32] {
         &self.starts
+    }
+
+    /// Code cells that are not in the text, because nothing is known about their cell magic: the number of each among all cells (from
+    /// 1), and the magic without `%%`.
+    pub fn unknown(&self) -> &[(usize, String)] {
+        &self.unknown
     }
 
     /// The cell that a byte of the text is in: its number among all cells of the notebook (from 1), and its bytes in the text. What

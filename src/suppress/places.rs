@@ -102,6 +102,8 @@ impl Finding {
         if !self.message.starts_with(ANOTHER_PLACE) {
             self.message.insert_str(0, ANOTHER_PLACE);
         }
+        // The help and the fix are about the code of the primary place.
+        self.help = None;
         self.fix = None;
         self.show_more(MAX_SHOWN);
     }
