@@ -3,7 +3,7 @@
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Host, NO_ORIGIN, Reason, Value};
-use crate::flow::heap::containers::{is_plain_key, plain_key};
+use crate::flow::heap::containers::last_of_each_key;
 use crate::flow::machine::Interp;
 use crate::flow::machine::expressions::truth::constant;
 use crate::flow::machine::frame::ObjKind;
@@ -13,9 +13,6 @@ use crate::sym::Sym;
 
 /// The key of whichever value of a mapping `values()` has come to.
 pub(crate) const ANY_VALUE: Value = Value::Host(Host::Other);
-
-/// In a dict with more keys and values than this none is looked for.
-const MANY_KEYS: usize = 128;
 
 impl Interp<'_> {
     /// The value of an expression, with its effects.
@@ -384,18 +381,4 @@ pub(crate) fn names_weights(key: &str) -> bool {
     key.ends_with("state_dict")
         || key.ends_with("_weights")
         || matches!(key, "model" | "optimizer" | "optim" | "net" | "weights" | "params" | "generator" | "ema")
-}
-
-/// `{"device": "cpu", **options}`: a key that is there again has the later value, in the place of the earlier one.
-fn last_of_each_key(items: Vec<Value>) -> Vec<Value> {
-    let mut pairs: Vec<Value> = Vec::with_capacity(items.len());
-    for pair in items.chunks_exact(2) {
-        let plain = is_plain_key(pair[0]);
-        let same = |k: Value| plain && is_plain_key(k) && plain_key(k) == plain_key(pair[0]);
-        match (0..pairs.len()).step_by(2).find(|&n| pairs.len() <= MANY_KEYS && same(pairs[n])) {
-            Some(n) => pairs[n + 1] = pair[1],
-            None => pairs.extend(pair),
-        }
-    }
-    pairs
 }
