@@ -15,6 +15,7 @@ mod outline;
 mod passes;
 mod places;
 mod project;
+mod refuters;
 mod saved;
 mod silences;
 mod unreached;
@@ -186,12 +187,12 @@ const REFUTERS: [Refuter; 10] = [
     Refuter {
         name: "reached without CUDA",
         refutes: |a| matches!(a, Assumption::CudaMissing(_)),
-        ask: project::reached_without_cuda,
+        ask: refuters::reached_without_cuda,
     },
     Refuter {
         name: "reached in process groups only",
         refutes: |a| matches!(a, Assumption::CudaMissing(_) | Assumption::RunsOnMps),
-        ask: project::only_in_groups,
+        ask: refuters::only_in_groups,
     },
     Refuter {
         name: "reached on MPS",
@@ -206,12 +207,12 @@ const REFUTERS: [Refuter; 10] = [
     Refuter {
         name: "default devices",
         refutes: |a| matches!(a, Assumption::DefaultDevice(_)),
-        ask: project::made_by_default,
+        ask: refuters::made_by_default,
     },
     Refuter {
         name: "modules that move",
         refutes: |a| matches!(a, Assumption::ModuleMoved(_)),
-        ask: project::on_moved_modules,
+        ask: refuters::on_moved_modules,
     },
     Refuter {
         name: "other code that moves modules",
@@ -221,12 +222,12 @@ const REFUTERS: [Refuter; 10] = [
     Refuter {
         name: "facts at callers",
         refutes: |a| matches!(a, Assumption::GradientsOn | Assumption::NoGpuChosen),
-        ask: project::seen_to_by_callers,
+        ask: refuters::seen_to_by_callers,
     },
     Refuter {
         name: "count copies",
         refutes: |a| matches!(a, Assumption::RunsOften),
-        ask: project::copied_once,
+        ask: refuters::copied_once,
     },
     Refuter {
         name: "copies of arguments",

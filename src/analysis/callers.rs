@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::project::{COPIED, DOUBLE_ON_MPS, Reading, answered_by_callers, causes, projects_of};
+use super::project::{Reading, projects_of};
+use super::refuters::{COPIED, DOUBLE_ON_MPS, answered_by_callers, causes};
 use crate::finding::Finding;
 use crate::flow::{Paths, StandIns, Target, function_at};
 use crate::ir::is_private;

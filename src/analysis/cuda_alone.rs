@@ -7,7 +7,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::project::{LOAD, Project, Reading, projects_of};
+use super::project::{Project, Reading, projects_of};
+use super::refuters::LOAD;
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::flow::leave_choice;
 use crate::source::{is_test, read};

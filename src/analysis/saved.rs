@@ -1,7 +1,8 @@
 //! Loads of what the project itself has saved, or the project that it lies in.
 
 use super::around::files_around;
-use super::project::{LOAD, Reading, causes, mentions, projects};
+use super::project::{Reading, mentions, projects};
+use super::refuters::{LOAD, causes};
 use crate::finding::Finding;
 use crate::flow::{Load, Writers};
 use crate::link::Program;

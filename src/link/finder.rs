@@ -5,11 +5,14 @@
 //! up to the project's root, in the folders that the file puts on its path, and in the root's `src`. Nothing outside the
 //! root is ever looked at.
 
-use std::ffi::{OsStr, OsString};
+mod dirs;
+
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use self::dirs::{Dir, DirId};
 use super::search_path;
 use crate::ir::Module;
 use crate::source::read;
@@ -43,41 +46,6 @@ pub struct Importer {
     inside: bool,
     /// Index into [`Finder::added`].
     added: usize,
-}
-
-/// Number of a directory that was looked at.
-type DirId = u32;
-
-struct Dir {
-    path: PathBuf,
-    /// Read when the first name is looked for in it.
-    names: Option<Names>,
-    /// Looked up when it is first asked for.
-    parent: Option<DirId>,
-    below: FxHashMap<Box<str>, DirId>,
-}
-
-/// What is in a directory.
-#[derive(Default)]
-struct Names {
-    all: FxHashSet<OsString>,
-    /// Those of what may be modules or packages, without their extensions: mostly there is none of the wanted name.
-    modules: FxHashSet<Box<str>>,
-}
-
-impl Names {
-    fn read(path: &Path) -> Self {
-        let mut names = Self::default();
-        for entry in std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok) {
-            let name = entry.file_name();
-            if let Some(text) = name.to_str() {
-                let stem = text.strip_suffix(".py").or_else(|| text.strip_suffix(".pyi"));
-                names.modules.insert(stem.unwrap_or(text).into());
-            }
-            names.all.insert(name);
-        }
-        names
-    }
 }
 
 const TORCH: &str = "torch";
@@ -285,67 +253,6 @@ impl Finder {
             let folder = self.sub(dir, name);
             self.package(folder).is_some()
         }
-    }
-
-    /// The file of the package that a directory is.
-    fn package(&mut self, dir: DirId) -> Option<PathBuf> {
-        [".py", ".pyi"].iter().find_map(|ext| self.file(dir, "__init__", ext))
-    }
-
-    fn file(&mut self, dir: DirId, name: &str, extension: &str) -> Option<PathBuf> {
-        let mut file = String::with_capacity(name.len() + extension.len());
-        file.push_str(name);
-        file.push_str(extension);
-        self.holds(dir, &file).then(|| self.dirs[dir as usize].path.join(file))
-    }
-
-    fn holds(&mut self, dir: DirId, name: &str) -> bool {
-        self.names(dir).all.contains(OsStr::new(name))
-    }
-
-    /// May a module or package of this name be in the directory?
-    fn may_hold(&mut self, dir: DirId, module: &str) -> bool {
-        self.names(dir).modules.contains(module)
-    }
-
-    fn names(&mut self, dir: DirId) -> &Names {
-        let dir = &mut self.dirs[dir as usize];
-        dir.names.get_or_insert_with(|| Names::read(&dir.path))
-    }
-
-    fn parent(&mut self, dir: DirId) -> Option<DirId> {
-        if let known @ Some(_) = self.dirs[dir as usize].parent {
-            return known;
-        }
-        let path = self.dirs[dir as usize].path.parent()?.to_path_buf();
-        let parent = Some(self.dir(&path));
-        self.dirs[dir as usize].parent = parent;
-        parent
-    }
-
-    fn sub(&mut self, dir: DirId, name: &str) -> DirId {
-        if let Some(&sub) = self.dirs[dir as usize].below.get(name) {
-            return sub;
-        }
-        let path = self.dirs[dir as usize].path.join(name);
-        let sub = self.dir(&path);
-        self.dirs[dir as usize].below.insert(name.into(), sub);
-        sub
-    }
-
-    fn dir(&mut self, path: &Path) -> DirId {
-        if let Some(&known) = self.by_path.get(path) {
-            return known;
-        }
-        let id = DirId::try_from(self.dirs.len()).unwrap_or(DirId::MAX);
-        self.dirs.push(Dir {
-            path: path.to_path_buf(),
-            names: None,
-            parent: None,
-            below: FxHashMap::default(),
-        });
-        self.by_path.insert(path.to_path_buf(), id);
-        id
     }
 }
 

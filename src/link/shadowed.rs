@@ -5,7 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Binder, Binding, ModIdx, Program, Resolved, Target};
+use super::bindings::Binder;
+use super::{Binding, ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 
 /// An import by its key among a file's targets.

@@ -22,6 +22,20 @@ struct Printer<'m> {
     function: FuncId,
 }
 
+/// A literal as Python writes it, as far as it is kept.
+fn literal(literal: Expr) -> String {
+    match literal {
+        Expr::Str(s) => format!("{:?}", s.as_str()),
+        Expr::Int(Whole(i)) => i.to_string(),
+        Expr::Float(Real(f)) => format!("{f:?}"),
+        Expr::Imaginary => "imaginary".to_owned(),
+        Expr::True => "True".to_owned(),
+        Expr::False => "False".to_owned(),
+        Expr::None => "None".to_owned(),
+        _ => "...".to_owned(),
+    }
+}
+
 impl Printer<'_> {
     fn line(&mut self, text: impl Display) {
         let _ = writeln!(self.out, "{:width$}{text}", "", width = self.indent * 2);
@@ -251,14 +265,14 @@ impl Printer<'_> {
                 let IfElse { test, then, orelse } = self.module.if_else(id);
                 format!("({} if {} else {})", self.expr(then), self.expr(test), self.expr(orelse))
             }
-            Expr::Str(s) => format!("{:?}", s.as_str()),
-            Expr::Int(Whole(i)) => i.to_string(),
-            Expr::Float(Real(f)) => format!("{f:?}"),
-            Expr::Imaginary => "imaginary".to_owned(),
-            Expr::True => "True".to_owned(),
-            Expr::False => "False".to_owned(),
-            Expr::None => "None".to_owned(),
-            Expr::Ellipsis => "...".to_owned(),
+            literal @ (Expr::Str(_)
+            | Expr::Int(_)
+            | Expr::Float(_)
+            | Expr::Imaginary
+            | Expr::True
+            | Expr::False
+            | Expr::None
+            | Expr::Ellipsis) => self::literal(literal),
             Expr::Format(l) => format!("f({})", self.list(l)),
             Expr::Lambda(f) => self.lambda(f),
             Expr::Comp(c) => self.comp(c),

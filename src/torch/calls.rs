@@ -250,37 +250,12 @@ pub fn is_well_formed(line: &str) -> bool {
 fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
     for word in words.split(' ') {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        if accelerator_word(fact, path, key, value)? || result_word(fact, key, value)? {
+            continue;
+        }
         match key {
-            "safe" => accelerator(fact, path).without = Without::Safe,
-            "raises" => accelerator(fact, path).without = Without::Raises,
-            "available" => accelerator(fact, path).without = Without::Availability,
-            "count" => accelerator(fact, path).without = Without::Count,
-            "implied" => accelerator(fact, path).without = Without::Implied,
-            "no-guard" => accelerator(fact, path).without = Without::NoGuard,
-            "built" => accelerator(fact, path).without = Without::Built,
-            "device" => accelerator(fact, path).device = Some(arg(value)?),
-            "none-ok" => accelerator(fact, path).none_is_harmless = true,
-            "indexed" => accelerator(fact, path).wants_index = true,
-            "context" => accelerator(fact, path).context = true,
             "leaves" if value.is_empty() => fact.leaves_arguments = true,
-            "returns" => fact.returns = Returns::Argument(arg(value)?),
-            "batches" => fact.returns = Returns::CpuBatches(arg(value)?),
-            "method" => fact.returns = Returns::Method(Sym::new(value)),
-            "gives" => {
-                fact.returns = match value {
-                    "device" => Returns::Device,
-                    "host" => Returns::Host,
-                    "memory" => Returns::Memory,
-                    "current-gpu" => Returns::CurrentGpu,
-                    "rank" => Returns::Rank,
-                    "cpu" => Returns::Cpu,
-                    "items" => Returns::Items,
-                    _ => return None,
-                }
-            }
-            "numpy" if value == "all" => fact.to_numpy = Numpy::All,
-            "numpy" if value == "items" => fact.to_numpy = Numpy::Items,
-            "numpy" => fact.to_numpy = Numpy::First(value.parse().ok()?),
+            "numpy" => fact.to_numpy = numpy(value)?,
             "decorator" => fact.decorator = Some(decorator(value)?),
             "collective" => fact.collective.push(arg(value)?),
             "moves" => fact.moves_for_user = true,
@@ -295,6 +270,65 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// The words that say what happens where the accelerator is absent.
+const WITHOUT: &[(&str, Without)] = &[
+    ("safe", Without::Safe),
+    ("raises", Without::Raises),
+    ("available", Without::Availability),
+    ("count", Without::Count),
+    ("implied", Without::Implied),
+    ("no-guard", Without::NoGuard),
+    ("built", Without::Built),
+];
+
+/// Adds a word about the accelerator that a callable belongs to; false if it is about something else.
+fn accelerator_word(fact: &mut CallFact, path: &str, key: &str, value: &str) -> Option<bool> {
+    if let Some(&(_, without)) = WITHOUT.iter().find(|(word, _)| *word == key) {
+        accelerator(fact, path).without = without;
+        return Some(true);
+    }
+    match key {
+        "device" => accelerator(fact, path).device = Some(arg(value)?),
+        "none-ok" => accelerator(fact, path).none_is_harmless = true,
+        "indexed" => accelerator(fact, path).wants_index = true,
+        "context" => accelerator(fact, path).context = true,
+        _ => return Some(false),
+    }
+    Some(true)
+}
+
+/// What `gives=` may say.
+const GIVES: &[(&str, Returns)] = &[
+    ("device", Returns::Device),
+    ("host", Returns::Host),
+    ("memory", Returns::Memory),
+    ("current-gpu", Returns::CurrentGpu),
+    ("rank", Returns::Rank),
+    ("cpu", Returns::Cpu),
+    ("items", Returns::Items),
+];
+
+/// Adds a word about what a callable gives; false if it is about something else.
+fn result_word(fact: &mut CallFact, key: &str, value: &str) -> Option<bool> {
+    fact.returns = match key {
+        "returns" => Returns::Argument(arg(value)?),
+        "batches" => Returns::CpuBatches(arg(value)?),
+        "method" => Returns::Method(Sym::new(value)),
+        "gives" => GIVES.iter().find(|(word, _)| *word == value)?.1,
+        _ => return Some(false),
+    };
+    Some(true)
+}
+
+/// Which arguments `numpy=` says are turned into arrays.
+fn numpy(value: &str) -> Option<Numpy> {
+    match value {
+        "all" => Some(Numpy::All),
+        "items" => Some(Numpy::Items),
+        first => Some(Numpy::First(first.parse().ok()?)),
+    }
 }
 
 fn accelerator<'a>(fact: &'a mut CallFact, path: &str) -> &'a mut AcceleratorCall {

@@ -8,13 +8,17 @@
 //! the order, and below the negative branch of one, the later ones are known to be false. So is "there is MPS, and
 //! CUDA as well": MPS comes with macOS, whose last drivers for CUDA are older than that.
 
+mod leaves;
+mod nodes;
+mod paths;
 mod room;
 
 use std::cell::Cell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::atom::{AtomId, GPU_ATOMS, backend};
+use self::nodes::hash;
+use super::atom::{AtomId, backend};
 use crate::world::Backend;
 
 /// A diagram. Meaningful only with the [`Diagrams`] that made it.
@@ -162,17 +166,6 @@ const fn atom_at(level: u32) -> AtomId {
     AtomId(if AtomId(level).is_hardware() { level } else { NEWEST - level })
 }
 
-const fn is_gpus(level: u32) -> bool {
-    level < GPU_ATOMS
-}
-
-const fn hash(a: u32, b: u32, c: u32) -> usize {
-    const K: u64 = 0x9E37_79B9_7F4A_7C15;
-    let x = (((a as u64) << 32) | b as u64).wrapping_mul(K);
-    let x = ((x ^ (x >> 32)).wrapping_add(c as u64)).wrapping_mul(K);
-    (x >> 32) as usize
-}
-
 impl Diagrams {
     /// Number of nodes, for deciding when to start afresh.
     pub fn size(&self) -> usize {
@@ -247,90 +240,6 @@ impl Diagrams {
         self.bound = u32::MAX;
     }
 
-    fn push(&mut self, node: Node) -> u32 {
-        let chooses = match node.level {
-            LEAF => node.hi > 1,
-            _ => self.chooses[node.hi as usize] || self.chooses[node.lo as usize],
-        };
-        if chooses && node.level != LEAF {
-            self.deciding.insert(atom_at(node.level));
-        }
-        self.chooses.push(chooses);
-        self.nodes.push(node);
-        self.negations.resize(self.nodes.len().max(2), 0);
-        u32::try_from(self.nodes.len() - 1).unwrap_or(GIVEN_UP)
-    }
-
-    fn insert(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
-        let mask = self.unique.len() - 1;
-        let mut at = hash(level, hi, lo) & mask;
-        loop {
-            let id = self.unique[at];
-            if id == 0 {
-                break;
-            }
-            let n = &self.nodes[id as usize];
-            if n.level == level && n.hi == hi && n.lo == lo {
-                return id;
-            }
-            at = (at + 1) & mask;
-        }
-        let paths = self.nodes[hi as usize].paths.saturating_add(self.nodes[lo as usize].paths);
-        let id = self.push(Node { level, hi, lo, paths });
-        self.unique[at] = id;
-        self.inner += 1;
-        if self.inner * 2 > self.unique.len() {
-            self.grow();
-        }
-        id
-    }
-
-    fn grow(&mut self) {
-        let mask = self.unique.len() * 2 - 1;
-        let mut unique = vec![0; mask + 1];
-        for &id in self.unique.iter().filter(|&&id| id != 0) {
-            let n = &self.nodes[id as usize];
-            let mut at = hash(n.level, n.hi, n.lo) & mask;
-            while unique[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            unique[at] = id;
-        }
-        self.unique = unique;
-    }
-
-    fn make(&mut self, level: u32, mut hi: u32, mut lo: u32) -> u32 {
-        if is_gpus(level) {
-            hi = self.without_mps(hi);
-            while is_gpus(self.nodes[lo as usize].level) {
-                lo = self.nodes[lo as usize].lo;
-            }
-        }
-        self.insert_or(level, hi, lo)
-    }
-
-    /// What a diagram is on a machine with CUDA.
-    fn without_mps(&mut self, d: u32) -> u32 {
-        let n = self.nodes[d as usize];
-        match n.level {
-            MPS => n.lo,
-            level if is_gpus(level) => {
-                let lo = self.without_mps(n.lo);
-                if lo == n.lo { d } else { self.insert_or(level, n.hi, lo) }
-            }
-            _ => d,
-        }
-    }
-
-    fn insert_or(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
-        if hi == lo { hi } else { self.insert(level, hi, lo) }
-    }
-
-    fn split(&self, d: u32, level: u32) -> (u32, u32) {
-        let n = &self.nodes[d as usize];
-        if n.level == level { (n.hi, n.lo) } else { (d, d) }
-    }
-
     fn ite_raw(&mut self, c: u32, mut t: u32, mut e: u32) -> u32 {
         if c == 1 {
             return t;
@@ -394,154 +303,6 @@ impl Diagrams {
             self.remembered.push(slot);
         }
         *entry = result;
-    }
-
-    /// The same diagram with each leaf's payload replaced.
-    pub fn map(&mut self, d: Dd, f: &mut dyn FnMut(u32) -> u32) -> Dd {
-        let n = self.nodes[d.0 as usize];
-        if n.level == LEAF {
-            let payload = f(n.hi);
-            return self.leaf(payload);
-        }
-        let hi = self.map(Dd(n.hi), f);
-        let lo = self.map(Dd(n.lo), f);
-        Dd(self.make(n.level, hi.0, lo.0))
-    }
-
-    /// The condition under which a leaf that satisfies the test is reached.
-    pub fn where_leaf(&mut self, d: Dd, test: &mut dyn FnMut(u32) -> bool) -> Cond {
-        self.map(d, &mut |p| u32::from(test(p)))
-    }
-
-    /// Combines two diagrams leaf by leaf where `path` allows both. `None` past the bound.
-    pub fn zip(&mut self, a: Dd, b: Dd, f: &mut dyn FnMut(u32, u32) -> u32) -> Option<Dd> {
-        let (na, nb) = (self.nodes[a.0 as usize], self.nodes[b.0 as usize]);
-        if na.paths.saturating_mul(nb.paths) > 4096 {
-            return None;
-        }
-        let top = na.level.min(nb.level);
-        if top == LEAF {
-            let payload = f(na.hi, nb.hi);
-            return Some(self.leaf(payload));
-        }
-        let ((ah, al), (bh, bl)) = (self.split(a.0, top), self.split(b.0, top));
-        let hi = self.zip(Dd(ah), Dd(bh), f)?;
-        let lo = self.zip(Dd(al), Dd(bl), f)?;
-        let r = self.make(top, hi.0, lo.0);
-        (self.nodes[r as usize].paths <= MAX_PATHS).then_some(Dd(r))
-    }
-
-    /// The leaves' payloads, each once per path that ends in it.
-    pub fn leaves(&self, d: Dd, out: &mut Vec<u32>) {
-        let n = self.nodes[d.0 as usize];
-        if n.level == LEAF {
-            if !out.contains(&n.hi) {
-                out.push(n.hi);
-            }
-            return;
-        }
-        self.leaves(Dd(n.hi), out);
-        self.leaves(Dd(n.lo), out);
-    }
-
-    /// Does a leaf's payload satisfy the test?
-    pub fn any_leaf(&self, d: Dd, test: &dyn Fn(u32) -> bool) -> bool {
-        let n = self.nodes[d.0 as usize];
-        if n.level == LEAF {
-            return test(n.hi);
-        }
-        self.any_leaf(Dd(n.hi), test) || self.any_leaf(Dd(n.lo), test)
-    }
-
-    /// Calls `f` with the literals of each way in which the condition holds, in the atoms' order.
-    pub fn cubes(&self, c: Cond, f: &mut dyn FnMut(&[Literal])) {
-        let mut literals = Vec::new();
-        self.cubes_below(c.0, &mut literals, &mut |literals| {
-            let mut sorted = literals.to_vec();
-            sorted.sort_unstable();
-            f(&sorted);
-        });
-    }
-
-    fn cubes_below(&self, d: u32, literals: &mut Vec<Literal>, f: &mut dyn FnMut(&[Literal])) {
-        let n = self.nodes[d as usize];
-        if n.level == LEAF {
-            if n.hi == 1 {
-                f(literals);
-            }
-            return;
-        }
-        for (child, truth) in [(n.hi, true), (n.lo, false)] {
-            literals.push((atom_at(n.level), truth));
-            self.cubes_below(child, literals, f);
-            literals.pop();
-        }
-    }
-
-    /// A simpler diagram that is the same wherever `care` holds (Coudert and Madre's *restrict*).
-    pub fn given(&mut self, d: Dd, care: Cond) -> Dd {
-        Dd(self.given_raw(d.0, care.0))
-    }
-
-    fn given_raw(&mut self, d: u32, care: u32) -> u32 {
-        let (nd, nc) = (self.nodes[d as usize], self.nodes[care as usize]);
-        if nd.level == LEAF || nc.level == LEAF {
-            return d;
-        }
-        let top = nd.level.min(nc.level);
-        let ((dh, dl), (ch, cl)) = (self.split(d, top), self.split(care, top));
-        if nd.level > top {
-            self.unbounded();
-            let either = self.ite_raw(ch, 1, cl);
-            return self.given_raw(d, either);
-        }
-        if ch == 0 {
-            return self.given_raw(dl, cl);
-        }
-        if cl == 0 {
-            return self.given_raw(dh, ch);
-        }
-        let (hi, lo) = (self.given_raw(dh, ch), self.given_raw(dl, cl));
-        self.make(top, hi, lo)
-    }
-
-    /// What is left of the condition where the atoms that pass the test do not hold.
-    pub fn without(&mut self, c: Cond, gone: &dyn Fn(AtomId) -> bool) -> Cond {
-        let n = self.nodes[c.0 as usize];
-        if n.level == LEAF {
-            return c;
-        }
-        let lo = self.without(Dd(n.lo), gone);
-        if gone(atom_at(n.level)) {
-            return lo;
-        }
-        let hi = self.without(Dd(n.hi), gone);
-        Dd(self.make(n.level, hi.0, lo.0))
-    }
-
-    /// The atoms that the diagram depends on.
-    pub fn support(&self, d: Dd, atoms: &mut Vec<AtomId>) {
-        let n = self.nodes[d.0 as usize];
-        if n.level == LEAF {
-            return;
-        }
-        let atom = atom_at(n.level);
-        if !atoms.contains(&atom) {
-            atoms.push(atom);
-        }
-        self.support(Dd(n.hi), atoms);
-        self.support(Dd(n.lo), atoms);
-    }
-
-    /// The atom asked first, and the diagrams where it holds and where it does not. Not for leaves.
-    pub fn root(&self, d: Dd) -> (AtomId, Dd, Dd) {
-        let n = self.nodes[d.0 as usize];
-        (atom_at(n.level), Dd(n.hi), Dd(n.lo))
-    }
-
-    /// Number of paths from the root to leaves.
-    pub fn paths(&self, d: Dd) -> u32 {
-        self.nodes[d.0 as usize].paths
     }
 }
 

@@ -3,52 +3,20 @@
 //! Values are small and `Copy`; what does not fit is interned, so that equal things are equal numbers and
 //! comparing two states is comparing words.
 
-use std::hash::Hash;
+mod origin;
+mod outside;
+mod tables;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+pub use origin::{Origin, Reason};
+pub use outside::{Outer, OuterKey};
+pub use tables::{Interner, Tables};
 
 use crate::flow::domain::diagram::{Cond, Dd};
 use crate::flow::domain::dims::Dims;
-use crate::ir::{ExprId, FuncId};
+use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx};
-use crate::span::Place;
 use crate::sym::Sym;
 use crate::world::Backend;
-
-/// An append-only table that gives equal things equal numbers.
-pub struct Interner<T> {
-    items: Vec<T>,
-    ids: FxHashMap<T, u32>,
-}
-
-impl<T> Default for Interner<T> {
-    fn default() -> Self {
-        // Enough for most files.
-        const USUAL: usize = 56;
-        Self {
-            items: Vec::with_capacity(USUAL),
-            ids: FxHashMap::with_capacity_and_hasher(USUAL, FxBuildHasher),
-        }
-    }
-}
-
-impl<T: Clone + Eq + Hash> Interner<T> {
-    /// The number of the thing.
-    pub fn add(&mut self, item: T) -> u32 {
-        if let Some(&id) = self.ids.get(&item) {
-            return id;
-        }
-        let id = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
-        self.items.push(item.clone());
-        self.ids.insert(item, id);
-        id
-    }
-
-    /// The thing with this number.
-    pub fn get(&self, id: u32) -> &T {
-        &self.items[id as usize]
-    }
-}
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => { $(
@@ -216,105 +184,6 @@ pub struct Tensor {
     pub double: Cond,
 }
 
-/// What an outside thing is, by how it was reached.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum OuterKey {
-    /// A parameter of a function that is interpreted for itself.
-    Param {
-        /// The file.
-        module: ModIdx,
-        /// The function.
-        func: FuncId,
-        /// Which parameter.
-        index: u16,
-    },
-    /// The instance that a method belongs to.
-    Receiver {
-        /// Its class.
-        class: ClassKey,
-    },
-    /// `base.name`
-    Attr {
-        /// The object.
-        base: OuterId,
-        /// The attribute.
-        name: Sym,
-    },
-    /// `base[key]`, for a key that is known; otherwise one of its elements.
-    Item {
-        /// The container.
-        base: OuterId,
-        /// The key.
-        key: Option<Value>,
-    },
-    /// The result of an unknown call, by activation and pass.
-    Result {
-        /// The file.
-        module: ModIdx,
-        /// The expression.
-        expr: ExprId,
-        /// The activation.
-        frame: FrameId,
-        /// The pass of the loops around it.
-        pass: u32,
-    },
-    /// One of several outside things, of which there are too many to be kept apart.
-    Joined {
-        /// The condition.
-        cond: Cond,
-        /// Where it holds.
-        then: Dd,
-        /// Where it does not.
-        orelse: Dd,
-    },
-    /// An attribute of an object of the project that nobody here has seen set.
-    Field {
-        /// The object.
-        object: ObjId,
-        /// The attribute.
-        name: Sym,
-    },
-    /// An external name's attribute or value, such as `os.environ`.
-    External(Sym),
-    /// A command-line argument (its parser, its destination). All parsers made in one place parse the one command line.
-    Argument {
-        /// Where the parser was made.
-        parser: Place,
-        /// Where it was given a list of its own to parse instead.
-        list: Option<Place>,
-        /// The destination.
-        name: Sym,
-    },
-}
-
-/// What is known of an outside thing.
-#[derive(Clone, Debug)]
-pub struct Outer {
-    /// How it was reached.
-    pub key: OuterKey,
-    /// As the source has it, for messages.
-    pub text: String,
-    /// The parameter's annotation or the method's role says: a tensor.
-    pub tensor: bool,
-    /// Its name or annotation says that it is a device.
-    pub device: bool,
-    /// It is given by whoever calls the function, so it is wherever they want it: a parameter, a part of one,
-    /// the receiver.
-    pub varies: bool,
-    /// It lives with the module that the method belongs to (an input of `forward`).
-    pub with: Option<OuterId>,
-    /// The value that a command-line option has unless the user says otherwise.
-    pub default: Option<Value>,
-}
-
-impl Outer {
-    /// Something of which only this is known: how it was reached, and its text for messages.
-    pub fn new(key: OuterKey, text: impl Into<String>) -> Self {
-        let (text, with, default) = (text.into(), None, None);
-        Self { key, text, tensor: false, device: false, varies: false, with, default }
-    }
-}
-
 /// A function of the project, with the frame that it was made in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Closure {
@@ -335,109 +204,4 @@ pub struct Bound {
     pub function: Option<ClosureId>,
     /// The name.
     pub name: Sym,
-}
-
-/// Why something is where it is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Origin {
-    /// Where that was decided.
-    pub place: Place,
-    /// How.
-    pub reason: Reason,
-    /// What it was before, or the value it was taken from.
-    pub from: OriginId,
-}
-
-/// How a device was decided.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Reason {
-    /// Nothing: the entry for "no reason known".
-    None,
-    /// A factory without `device=`.
-    Default,
-    /// A factory or constructor with an explicit device.
-    Made,
-    /// `from_numpy`, a legacy constructor: always on the CPU.
-    Host,
-    /// `torch.Tensor(…)`: on the CPU unless the default tensor type is another, whatever the default device is.
-    Typed,
-    /// `.to()`, `.cuda()`, `.cpu()`.
-    Moved,
-    /// A device literal.
-    Literal,
-    /// A parameter or another outside value.
-    Given,
-    /// A batch of a data loader.
-    Batch,
-    /// A module's constructor.
-    Module,
-    /// `torch.load`.
-    Loaded,
-    /// Put into pinned memory.
-    Pinned,
-    /// Copied to the host without waiting.
-    Unwaited,
-    /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
-    Kept,
-    /// Kept in an attribute by another method of a module, on the CPU then: a cache that outlives the call.
-    Stored,
-    /// The device is the default of a parameter that this call leaves out.
-    Defaulted,
-    /// Made of tensors that do not go together, where that has been told. No step of its own.
-    Refused,
-    /// Made a text: `device.type`, `str(device)`. No step of its own.
-    Text,
-    /// Made a number, -1 for the CPU: `x.get_device()`. No step of its own.
-    Number,
-}
-
-/// All tables of a run of the interpreter.
-#[derive(Default)]
-pub struct Tables {
-    /// Tensors.
-    pub tensors: Interner<Tensor>,
-    /// Sequences.
-    pub seqs: Interner<Box<[Value]>>,
-    /// Values behind diagrams' leaves and [`Value::Many`].
-    pub values: Interner<Value>,
-    /// Devices behind diagrams' leaves, with their origins.
-    pub places: Interner<(Device, OriginId)>,
-    /// Closures.
-    pub closures: Interner<Closure>,
-    /// Bound methods.
-    pub bounds: Interner<Bound>,
-    /// Origins. Number 0 is "no reason known".
-    pub origins: Interner<Origin>,
-    /// Outside things.
-    pub outers: Vec<Outer>,
-    /// Their numbers.
-    pub outer_ids: FxHashMap<OuterKey, OuterId>,
-}
-
-impl Tables {
-    /// The outside thing with this key, made by `new` when it is met for the first time.
-    pub fn outer(&mut self, key: OuterKey, new: impl FnOnce() -> Outer) -> OuterId {
-        if let Some(&id) = self.outer_ids.get(&key) {
-            return id;
-        }
-        let id = OuterId(u32::try_from(self.outers.len()).unwrap_or(u32::MAX));
-        self.outers.push(new());
-        self.outer_ids.insert(key, id);
-        id
-    }
-
-    /// The one with this key, if there is one.
-    pub fn known_outer(&self, key: &OuterKey) -> Option<OuterId> {
-        self.outer_ids.get(key).copied()
-    }
-
-    /// What is known of it.
-    pub fn get_outer(&self, id: OuterId) -> &Outer {
-        &self.outers[id.0 as usize]
-    }
-
-    /// An interned sequence.
-    pub fn seq(&mut self, items: &[Value]) -> SeqId {
-        SeqId(self.seqs.add(items.into()))
-    }
 }

@@ -7,7 +7,8 @@
 use crate::flow::domain::atom::AtomId;
 use crate::flow::domain::diagram::Literal;
 use crate::flow::domain::value::{OuterId, Value};
-use crate::flow::machine::expressions::truth::{ORDERED, by_default, ordered};
+use crate::flow::machine::expressions::flags::by_default;
+use crate::flow::machine::expressions::truth::{ORDERED, ordered};
 use crate::flow::machine::{Interp, Test};
 
 /// A value that an outside thing may have.

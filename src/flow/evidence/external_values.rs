@@ -1,12 +1,17 @@
 //! Attributes and methods of outside things, and what the program writes into them: `args.device = …`, `cfg["gpu"] = …`.
 
+use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::dims::Dims;
 use crate::flow::domain::store::Cell;
-use crate::flow::domain::value::{Device, Host, NO_ORIGIN, OuterId, OuterKey, Value};
+use crate::flow::domain::value::{
+    Device, Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Role, Tensor, Value,
+};
 use crate::flow::evidence::tensor_evidence::{
     no_tensors_take, only_tensors_do, only_tensors_have, only_tensors_take,
 };
 use crate::flow::machine::Interp;
-use crate::flow::machine::arguments::args::Args;
+use crate::flow::machine::arguments::args::{Args, names_device};
+use crate::flow::machine::expressions::evaluate::ANY_VALUE;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch;
@@ -95,7 +100,7 @@ impl Interp<'_> {
     /// A name of another library, or of a file that nobody finds, as something that can be asked.
     pub(crate) fn outside_name(&mut self, path: Sym) -> OuterId {
         let key = OuterKey::External(path);
-        self.t.outer(key.clone(), || crate::flow::domain::value::Outer::new(key, path.to_string()))
+        self.t.outer(key.clone(), || Outer::new(key, path.to_string()))
     }
 
     pub(crate) fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
@@ -126,7 +131,7 @@ impl Interp<'_> {
             // Of a `device` parameter, as of any device.
             "type" if self.t.get_outer(o).device => {
                 let place = self.place(e);
-                let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
+                let origin = self.origin(place, Reason::Given, NO_ORIGIN);
                 Value::Device(self.at(Device::Named(o), origin))
             }
             "is_mps" => {
@@ -166,7 +171,7 @@ impl Interp<'_> {
         if config {
             let named = self.outer_attr(o, self.known.device);
             let place = self.place(e);
-            let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
+            let origin = self.origin(place, Reason::Given, NO_ORIGIN);
             return self.at(Device::Named(named), origin);
         }
         self.device_of_outer(o, e)
@@ -228,19 +233,7 @@ impl Interp<'_> {
             let given = args.values().any(|(v, _)| v != Value::None);
             return if given { self.result_of(e) } else { self.fact_call(path, fact, args, e) };
         }
-        if only_tensors_do(name) || only_tensors_take(name, args) {
-            self.evidence.tensor_proofs.insert(o);
-        }
-        // A part that is moved may be data; what it is called says more.
-        let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
-        if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
-            self.used_as_weights(Value::Outer(o));
-        }
-        if text == "load_state_dict" && !self.holds_numbers(o) {
-            for &(v, _) in args.positional.iter().take(1) {
-                self.loaded_as_weights(v);
-            }
-        }
+        self.shown_by_method(o, name, args);
         self.check_gathered(o, name, args);
         if let Some(prepared) = self.prepared_by(o, name, args, e) {
             return prepared;
@@ -254,21 +247,7 @@ impl Interp<'_> {
         }
         match text {
             "items" | "keys" | "values" => {
-                let any = if self.maps_to_tensors(o) {
-                    crate::flow::machine::expressions::evaluate::ANY_VALUE
-                } else {
-                    Value::Unknown
-                };
-                let item = Value::Outer(self.outer_item(o, any));
-                return match text {
-                    "items" => {
-                        let pair = self.seq(&[Self::TEXT, item]);
-                        self.many(pair)
-                    }
-                    "values" => self.many(item),
-                    // Keys are mostly text, but may be devices as well.
-                    _ => self.many(Value::Unknown),
-                };
+                return self.items_outside(o, text);
             }
             "get" | "pop" if !args.positional.is_empty() => {
                 let key = args.positional[0].0;
@@ -277,29 +256,12 @@ impl Interp<'_> {
             }
             "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
             | "bfloat16" => {
-                let t = self.tensor_of_outer(o, e);
-                let moved = self.tensor_method(t, name, args, e, base);
-                let moved = if self.may_be_anything(o) { self.in_one_piece(moved) } else { moved };
-                if matches!(text, "to" | "cuda" | "cpu") {
-                    self.goes_along(o, moved);
-                    self.part_moves(o);
-                }
-                return moved;
+                return self.transfer_outside(o, name, args, e, base);
             }
             "startswith" => return self.host_method(Value::Outer(o), name, args, e),
             // Only modules have them, and they live with it.
             "parameters" | "buffers" | "named_parameters" | "named_buffers" => {
-                let device = self.device_of_outer(o, e);
-                let p = self.tensor(crate::flow::domain::value::Tensor {
-                    device,
-                    dims: crate::flow::domain::dims::Dims::ANY,
-                    role: crate::flow::domain::value::Role::Parameter,
-                    certain: true,
-                    bytes: None,
-                    double: crate::flow::domain::diagram::FALSE,
-                });
-                let item = if text.starts_with("named") { self.seq(&[Self::TEXT, p]) } else { p };
-                return self.many(item);
+                return self.parameters_outside(o, text, e);
             }
             _ => {}
         }
@@ -317,7 +279,7 @@ impl Interp<'_> {
         if crate::torch::method(name).is_some() && !shared {
             let t = self.tensor_of_outer(o, e);
             let place = self.place(e);
-            let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
+            let origin = self.origin(place, Reason::Given, NO_ORIGIN);
             self.evidence.own_results.insert(origin, o);
             return self.tensor_method(t, name, args, e, base);
         }
@@ -328,13 +290,77 @@ impl Interp<'_> {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
+        self.result_of_method(o, name, args, e)
+    }
+    /// What it says of an outside thing that it has this method.
+    fn shown_by_method(&mut self, o: OuterId, name: Sym, args: &Args) {
+        let text = name.as_str();
+        if only_tensors_do(name) || only_tensors_take(name, args) {
+            self.evidence.tensor_proofs.insert(o);
+        }
+        // A part that is moved may be data; what it is called says more.
+        let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
+        if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
+            self.used_as_weights(Value::Outer(o));
+        }
+        if text == "load_state_dict" && !self.holds_numbers(o) {
+            for &(v, _) in args.positional.iter().take(1) {
+                self.loaded_as_weights(v);
+            }
+        }
+    }
+
+    /// `args.items()`, `args.keys()`, `args.values()`
+    fn items_outside(&mut self, o: OuterId, method: &str) -> Value {
+        let any = if self.maps_to_tensors(o) { ANY_VALUE } else { Value::Unknown };
+        let item = Value::Outer(self.outer_item(o, any));
+        match method {
+            "items" => {
+                let pair = self.seq(&[Self::TEXT, item]);
+                self.many(pair)
+            }
+            "values" => self.many(item),
+            // Keys are mostly text, but may be devices as well.
+            _ => self.many(Value::Unknown),
+        }
+    }
+
+    /// `x.to(…)`, `x.float()`: the same elsewhere, or with other numbers.
+    fn transfer_outside(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let t = self.tensor_of_outer(o, e);
+        let moved = self.tensor_method(t, name, args, e, base);
+        let moved = if self.may_be_anything(o) { self.in_one_piece(moved) } else { moved };
+        if matches!(name.as_str(), "to" | "cuda" | "cpu") {
+            self.goes_along(o, moved);
+            self.part_moves(o);
+        }
+        moved
+    }
+
+    /// `net.parameters()` and the like: tensors that live with it.
+    fn parameters_outside(&mut self, o: OuterId, method: &str, e: ExprId) -> Value {
+        let device = self.device_of_outer(o, e);
+        let p = self.tensor(Tensor {
+            device,
+            dims: Dims::ANY,
+            role: Role::Parameter,
+            certain: true,
+            bytes: None,
+            double: FALSE,
+        });
+        let item = if method.starts_with("named") { self.seq(&[Self::TEXT, p]) } else { p };
+        self.many(item)
+    }
+
+    /// The result of a method of which nothing is known.
+    fn result_of_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId) -> Value {
         // The result of an outside thing's method has an identity by what was called.
         let method = self.outer_attr(o, name);
         if args.values().next().is_none() {
-            let key = crate::flow::domain::value::OuterKey::Item { base: method, key: Some(Value::None) };
+            let key = OuterKey::Item { base: method, key: Some(Value::None) };
             let text = self.t.get_outer(method).text.clone();
-            let device = crate::flow::machine::arguments::args::names_device(name.as_str());
-            let id = self.t.outer(key.clone(), || crate::flow::domain::value::Outer {
+            let device = names_device(name.as_str());
+            let id = self.t.outer(key.clone(), || Outer {
                 key,
                 text: if text.is_empty() { text } else { format!("{text}()") },
                 tensor: false,

@@ -1,11 +1,12 @@
 //! `isinstance`: what is known of a value, and what the answer says of it.
 
-use crate::flow::domain::diagram::{FALSE, TRUE};
-use crate::flow::domain::value::{Host, Value};
+use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
+use crate::flow::domain::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
+use crate::link::ClassKey;
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -35,18 +36,7 @@ impl Interp<'_> {
                 self.d.and(kind, there)
             }
             (Value::Outer(o), Value::External(path)) if is_tensor_class(path) => {
-                // In the branch where it is one, it is one.
-                self.evidence.tensor_proofs.insert(o);
-                let is = self.named_flag(o, Value::External(path), at);
-                if path.as_str() == "torch.Tensor" {
-                    let not = self.d.not(is);
-                    self.is_no_tensor(o, not);
-                    let outer = self.t.get_outer(o);
-                    if !outer.varies && outer.with.is_none() {
-                        self.tests.tensor_or_not.insert(self.d.root(is).0);
-                    }
-                }
-                is
+                self.outside_is_tensor(o, path, at)
             }
             (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
                 if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
@@ -65,42 +55,8 @@ impl Interp<'_> {
                 TRUE
             }
             (Value::Device(_), Value::External(_)) => self.unknown_test(e),
-            (Value::Object(id), Value::Class(key)) => match self.obj(id).class {
-                Some(k) => {
-                    let info = self.program.class(k);
-                    if info.mro.contains(&key) {
-                        TRUE
-                    } else if info.unknown_base {
-                        self.unknown_test(e)
-                    } else {
-                        FALSE
-                    }
-                }
-                // `[Layer(), Layer()]` is a list, and of no class of the project.
-                None if self.is_plain_collection(id) && !self.is_collection(key) => FALSE,
-                None => self.unknown_test(e),
-            },
-            (Value::Outer(o), class) => {
-                let is = self.named_flag(o, class, at);
-                self.is_of_another_library(Value::Outer(o), class, is);
-                if self.classes_of_the_host(class) {
-                    self.is_no_tensor(o, is);
-                }
-                if self.classes_of_numbers(class) {
-                    let before = self.evidence.numbers.get(&o).copied().unwrap_or(FALSE);
-                    let number = self.d.or(before, is);
-                    self.evidence.numbers.insert(o, number);
-                }
-                if self.leaves_a_tensor(o, class) {
-                    self.evidence.tensor_proofs.insert(o);
-                }
-                if self.classes_of_others(class) {
-                    let before = self.evidence.other_kinds.get(&o).copied().unwrap_or(FALSE);
-                    let other = self.d.or(before, is);
-                    self.evidence.other_kinds.insert(o, other);
-                }
-                is
-            }
+            (Value::Object(id), Value::Class(key)) => self.object_is_instance(id, key, e),
+            (Value::Outer(o), class) => self.outside_is_instance(o, class, at),
             _ => {
                 let is = self.unknown_test(e);
                 self.is_of_another_library(v, class, is);
@@ -110,24 +66,76 @@ impl Interp<'_> {
         Value::Bool(cond)
     }
 
-    fn is_plain_collection(&self, id: crate::flow::domain::value::ObjId) -> bool {
+    /// `isinstance(x, torch.Tensor)` of something from outside.
+    fn outside_is_tensor(&mut self, o: OuterId, path: Sym, at: ExprId) -> Cond {
+        // In the branch where it is one, it is one.
+        self.evidence.tensor_proofs.insert(o);
+        let is = self.named_flag(o, Value::External(path), at);
+        if path.as_str() == "torch.Tensor" {
+            let not = self.d.not(is);
+            self.is_no_tensor(o, not);
+            let outer = self.t.get_outer(o);
+            if !outer.varies && outer.with.is_none() {
+                self.tests.tensor_or_not.insert(self.d.root(is).0);
+            }
+        }
+        is
+    }
+
+    /// `isinstance(x, Net)` of an object and a class of the project.
+    fn object_is_instance(&mut self, id: ObjId, key: ClassKey, e: ExprId) -> Cond {
+        match self.obj(id).class {
+            Some(k) => {
+                let info = self.program.class(k);
+                if info.mro.contains(&key) {
+                    TRUE
+                } else if info.unknown_base {
+                    self.unknown_test(e)
+                } else {
+                    FALSE
+                }
+            }
+            // `[Layer(), Layer()]` is a list, and of no class of the project.
+            None if self.is_plain_collection(id) && !self.is_collection(key) => FALSE,
+            None => self.unknown_test(e),
+        }
+    }
+
+    /// Whether something from outside is of a class, and what it is not then.
+    fn outside_is_instance(&mut self, o: OuterId, class: Value, at: ExprId) -> Cond {
+        let is = self.named_flag(o, class, at);
+        self.is_of_another_library(Value::Outer(o), class, is);
+        if self.classes_of_the_host(class) {
+            self.is_no_tensor(o, is);
+        }
+        if self.classes_of_numbers(class) {
+            let before = self.evidence.numbers.get(&o).copied().unwrap_or(FALSE);
+            let number = self.d.or(before, is);
+            self.evidence.numbers.insert(o, number);
+        }
+        if self.leaves_a_tensor(o, class) {
+            self.evidence.tensor_proofs.insert(o);
+        }
+        if self.classes_of_others(class) {
+            let before = self.evidence.other_kinds.get(&o).copied().unwrap_or(FALSE);
+            let other = self.d.or(before, is);
+            self.evidence.other_kinds.insert(o, other);
+        }
+        is
+    }
+
+    fn is_plain_collection(&self, id: ObjId) -> bool {
         matches!(self.obj(id).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false })
     }
 
     /// May a class of the project be one of Python's collections?
-    fn is_collection(&self, key: crate::link::ClassKey) -> bool {
+    fn is_collection(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         info.unknown_base || !self.is_module_class(key) && !info.externals.is_empty()
     }
 
     /// Whether the value is of the class, apart from where it is.
-    fn instance_flag(
-        &mut self,
-        v: Value,
-        class: Value,
-        at: ExprId,
-        e: ExprId,
-    ) -> crate::flow::domain::diagram::Cond {
+    fn instance_flag(&mut self, v: Value, class: Value, at: ExprId, e: ExprId) -> Cond {
         match v {
             Value::Outer(o) => {
                 self.evidence.tensor_proofs.insert(o);
@@ -138,12 +146,10 @@ impl Interp<'_> {
     }
 
     /// `x.is_cuda`
-    fn is_on_cuda(&mut self, v: Value, e: ExprId) -> crate::flow::domain::diagram::Cond {
-        let cuda = crate::flow::domain::value::Device::Cuda(None);
+    fn is_on_cuda(&mut self, v: Value, e: ExprId) -> Cond {
+        let cuda = Device::Cuda(None);
         let device = match v {
-            Value::Outer(o) => {
-                self.at(crate::flow::domain::value::Device::Of(o), crate::flow::domain::value::NO_ORIGIN)
-            }
+            Value::Outer(o) => self.at(Device::Of(o), NO_ORIGIN),
             Value::Tensor(t) => self.get_tensor(t).device,
             _ => return self.unknown_on(cuda, e),
         };
@@ -152,12 +158,7 @@ impl Interp<'_> {
 
     /// Is the module one of these wrappers for several devices? The wrapper stands for what it wraps, so one that may have been
     /// wrapped may be either; nothing if the class is none of them, or where others may have made it.
-    fn is_wrapper(
-        &mut self,
-        id: crate::flow::domain::value::ObjId,
-        class: Value,
-        e: ExprId,
-    ) -> Option<crate::flow::domain::diagram::Cond> {
+    fn is_wrapper(&mut self, id: ObjId, class: Value, e: ExprId) -> Option<Cond> {
         let wrappers = match class {
             Value::External(path) => is_wrapper_class(path),
             Value::Seq(classes) => {
@@ -196,12 +197,7 @@ impl Interp<'_> {
         }
     }
 
-    pub(crate) fn named_flag(
-        &mut self,
-        o: crate::flow::domain::value::OuterId,
-        key: Value,
-        at: ExprId,
-    ) -> crate::flow::domain::diagram::Cond {
+    pub(crate) fn named_flag(&mut self, o: OuterId, key: Value, at: ExprId) -> Cond {
         let test = crate::flow::machine::Test::Compare(20, Value::Outer(o), key);
         self.keyed_test(test, at)
     }

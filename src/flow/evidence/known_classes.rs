@@ -1,7 +1,7 @@
 //! Of which classes a value is known to be.
 
 use crate::flow::domain::diagram::FALSE;
-use crate::flow::domain::value::{Host, Value};
+use crate::flow::domain::value::{Host, SeqId, Value};
 use crate::flow::evidence::isinstance::{is_module_path, literal_is};
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
@@ -12,24 +12,7 @@ impl Interp<'_> {
     pub(crate) fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
         let path = match class {
             Value::External(path) => path.as_str(),
-            Value::Seq(classes) => {
-                let known: Vec<_> =
-                    self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
-                // Whatever can be gone over like this one, it is one or the other.
-                let either = |name| {
-                    let path = Value::External(Sym::new(name));
-                    self.t.seqs.get(classes.0).contains(&path)
-                };
-                let sequence =
-                    matches!(v, Value::Seq(_)) && either("builtins.list") && either("builtins.tuple");
-                return if sequence || known.contains(&Some(true)) {
-                    Some(true)
-                } else if known.iter().all(|k| *k == Some(false)) {
-                    Some(false)
-                } else {
-                    None
-                };
-            }
+            Value::Seq(classes) => return self.known_instance_of_any(v, classes),
             _ => return None,
         };
         if let Some(is) = literal_is(v, path) {
@@ -60,14 +43,7 @@ impl Interp<'_> {
         }
         // What NumPy gives is mostly one; numbers are rarely asked.
         if path == "numpy.ndarray" {
-            return match v {
-                Value::Host(Host::Array | Host::Doubles) => Some(true),
-                Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
-                Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => {
-                    Some(false)
-                }
-                _ => None,
-            };
+            return self.is_known_array(v);
         }
         let plain = matches!(
             path,
@@ -76,6 +52,39 @@ impl Interp<'_> {
         if !plain {
             return None;
         }
+        self.is_known_plain(v, path)
+    }
+
+    /// The same for a tuple of classes.
+    fn known_instance_of_any(&self, v: Value, classes: SeqId) -> Option<bool> {
+        let known: Vec<_> = self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
+        // Whatever can be gone over like this one, it is one or the other.
+        let either = |name| {
+            let path = Value::External(Sym::new(name));
+            self.t.seqs.get(classes.0).contains(&path)
+        };
+        let sequence = matches!(v, Value::Seq(_)) && either("builtins.list") && either("builtins.tuple");
+        if sequence || known.contains(&Some(true)) {
+            Some(true)
+        } else if known.iter().all(|k| *k == Some(false)) {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// Is it an array of NumPy's, as far as is known?
+    fn is_known_array(&self, v: Value) -> Option<bool> {
+        match v {
+            Value::Host(Host::Array | Host::Doubles) => Some(true),
+            Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
+            Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Is it of this class, which is a tensor's or one of Python's for plain values, as far as is known?
+    fn is_known_plain(&self, v: Value, path: &str) -> Option<bool> {
         match v {
             Value::Object(id) => match self.obj(id).kind {
                 ObjKind::Dict { module: false } => Some(path == "builtins.dict"),

@@ -282,3 +282,20 @@ pub(crate) fn plain_key(v: Value) -> Value {
         v => v,
     }
 }
+
+/// In a dict with more keys and values than this none is looked for.
+const MANY_KEYS: usize = 128;
+
+/// `{"device": "cpu", **options}`: a key that is there again has the later value, in the place of the earlier one.
+pub(crate) fn last_of_each_key(items: Vec<Value>) -> Vec<Value> {
+    let mut pairs: Vec<Value> = Vec::with_capacity(items.len());
+    for pair in items.chunks_exact(2) {
+        let plain = is_plain_key(pair[0]);
+        let same = |k: Value| plain && is_plain_key(k) && plain_key(k) == plain_key(pair[0]);
+        match (0..pairs.len()).step_by(2).find(|&n| pairs.len() <= MANY_KEYS && same(pairs[n])) {
+            Some(n) => pairs[n + 1] = pair[1],
+            None => pairs.extend(pair),
+        }
+    }
+    pairs
+}

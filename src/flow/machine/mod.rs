@@ -6,8 +6,11 @@
 
 pub(crate) mod alternatives;
 pub(crate) mod arguments;
+pub(crate) mod blend;
+pub(crate) mod branches;
 pub(crate) mod calls;
 pub(crate) mod classes;
+pub(crate) mod each;
 pub(crate) mod entry;
 pub(crate) mod expressions;
 pub(crate) mod frame;

@@ -2,20 +2,23 @@
 //! without it.
 //!
 //! A function refuses if it asserts that CUDA is there, raises or exits without it, or calls at its top level what
-//! refuses (`behind/refuses.rs`). What comes after a refusal in the same function has CUDA, and so has what is only mentioned there
+//! refuses (`cuda_required/refuses.rs`). What comes after a refusal in the same function has CUDA, and so has what is only mentioned there
 //! (`project/context.rs`). Methods are where their class is: who made the instance has come that far, and through its constructor.
 
 mod asks;
+mod branches;
 mod caught;
 mod needs;
 mod own;
+mod places;
 mod refuses;
 mod statements;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::own::Own;
-use self::refuses::{Points, Refusal, outermost};
+use self::places::outermost;
+use self::refuses::{Points, Refusal};
 use super::CallGraph;
 use super::call_graph::{Node, Route, made_at};
 use super::context::{Context, Fact, Verdict};
@@ -84,7 +87,7 @@ impl Behind {
         let own = Own::of(program, files);
         let known = refuses::points(program, files, uses, &own);
         let there = |&m: &ModIdx| {
-            let there = refuses::there(program, m, &known, uses, &own);
+            let there = places::there(program, m, &known, uses, &own);
             (m, outermost([there, caught::given_gpus(program, m), caught::tried(program, m)].concat()))
         };
         let there: FxHashMap<ModIdx, Vec<Span>> = files.iter().map(there).collect();
@@ -93,7 +96,7 @@ impl Behind {
             route: Route::Made,
             at: &|_, mention| {
                 let there = there.get(&mention.module);
-                there.is_some_and(|there| refuses::is_within(there, mention.span(program))).into()
+                there.is_some_and(|there| places::is_within(there, mention.span(program))).into()
             },
             of: &|node| match node {
                 // Who has made an instance has come through its constructor.
@@ -131,7 +134,7 @@ impl Behind {
         let file = || {
             !self.uses.anywhere()
                 && spot.entry != FuncId(0)
-                && refuses::after_import(program, &self.points, m, spot.entry)
+                && places::after_import(program, &self.points, m, spot.entry)
         };
         passed(spot.entry) || file() || entered(program, way).is_some_and(|node| self.context.holds(node))
     }
@@ -174,7 +177,7 @@ impl Passed {
         let own = Own { near: true, ..Own::of(program, files) };
         let known = refuses::points(program, files, Uses::OnTheWay, &own);
         for (uses, spans) in [(Uses::All, &mut self.there), (Uses::OnTheWay, &mut self.branches)] {
-            spans.extend(on.iter().map(|&m| (m, refuses::there(program, m, &known, uses, &own))));
+            spans.extend(on.iter().map(|&m| (m, places::there(program, m, &known, uses, &own))));
         }
     }
 
@@ -185,7 +188,7 @@ impl Passed {
             let far = way.places.last().is_none_or(|last| last.file != place.file);
             let spans = if far { &self.branches } else { &self.there };
             let there = program.module_of(place.file).and_then(|m| spans.get(&m));
-            there.is_some_and(|there| refuses::is_within(there, place.span))
+            there.is_some_and(|there| places::is_within(there, place.span))
         })
     }
 }

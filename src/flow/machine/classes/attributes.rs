@@ -1,8 +1,8 @@
 //! Attributes and method calls, by what the receiver is.
 
-use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::value::Outer;
-use crate::flow::domain::value::{Closure, Device, Host, NO_ORIGIN, ObjId, OuterKey, Value};
+use crate::flow::domain::value::{Closure, Device, Host, NO_ORIGIN, ObjId, OuterKey, SeqId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
@@ -71,22 +71,8 @@ impl Interp<'_> {
             Value::Tensor(_) => self.tensor_attr(b, name, e),
             Value::Outer(o) => self.outer_attribute(o, name, e),
             Value::Object(id) => self.object_attr(id, name, e),
-            Value::Device(d) => match name.as_str() {
-                // Comparing the type compares the device without its index.
-                "type" => {
-                    let kind = self.without_index(d);
-                    self.as_text(kind, e)
-                }
-                "index" => self.device_index(d, e),
-                _ => self.result_of(e),
-            },
-            Value::Class(key) => match self.class_attr(key, name) {
-                Some(v) => v,
-                None if name.as_str() == "apply" && self.is_autograd_function(key) => {
-                    self.bound(Value::Class(key), None, name)
-                }
-                None => self.result_of(e),
-            },
+            Value::Device(d) => self.device_attr(d, name, e),
+            Value::Class(key) => self.attr_of_class(key, name, e),
             Value::Bound(id) => {
                 let bound = *self.t.bounds.get(id.0);
                 if bound.name.as_str() == "super" && bound.function.is_none() {
@@ -100,11 +86,7 @@ impl Interp<'_> {
             Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
             Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
             // Of what `max(dim=0)`, `sort()` and the like give.
-            Value::Seq(id) => match (&*self.seq_items(id), name.as_str()) {
-                (&[values, _], "values") => values,
-                (&[_, indices], "indices") => indices,
-                _ => self.result_of(e),
-            },
+            Value::Seq(id) => self.named_result(id, name, e),
             // `torch.cuda.get_device_properties(0).total_memory`
             Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
             _ if name.as_str() == "is_cuda" => Value::Bool(self.unknown_on(Device::Cuda(None), e)),
@@ -112,7 +94,40 @@ impl Interp<'_> {
         }
     }
 
-    fn without_index(&mut self, d: crate::flow::domain::diagram::Dd) -> crate::flow::domain::diagram::Dd {
+    /// `device.type`, `device.index`
+    fn device_attr(&mut self, d: Dd, name: Sym, e: ExprId) -> Value {
+        match name.as_str() {
+            // Comparing the type compares the device without its index.
+            "type" => {
+                let kind = self.without_index(d);
+                self.as_text(kind, e)
+            }
+            "index" => self.device_index(d, e),
+            _ => self.result_of(e),
+        }
+    }
+
+    /// An attribute of a class of the project.
+    fn attr_of_class(&mut self, key: ClassKey, name: Sym, e: ExprId) -> Value {
+        match self.class_attr(key, name) {
+            Some(v) => v,
+            None if name.as_str() == "apply" && self.is_autograd_function(key) => {
+                self.bound(Value::Class(key), None, name)
+            }
+            None => self.result_of(e),
+        }
+    }
+
+    /// `x.max(dim=0).values`
+    fn named_result(&mut self, id: SeqId, name: Sym, e: ExprId) -> Value {
+        match (&*self.seq_items(id), name.as_str()) {
+            (&[values, _], "values") => values,
+            (&[_, indices], "indices") => indices,
+            _ => self.result_of(e),
+        }
+    }
+
+    fn without_index(&mut self, d: Dd) -> Dd {
         let places = &mut self.t.places;
         self.d.map(d, &mut |p| match *places.get(p) {
             (Device::Cuda(Some(_)) | Device::CudaSome, o) => places.add((Device::Cuda(None), o)),

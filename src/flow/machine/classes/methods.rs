@@ -1,6 +1,6 @@
 //! Method calls, by what the receiver is.
 
-use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::domain::value::{BoundId, ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
@@ -99,36 +99,10 @@ impl Interp<'_> {
             Value::Device(_) | Value::Str(..) | Value::Host(_) => self.host_method(receiver, name, args, e),
             // `self.__dict__.items()`
             Value::Bound(id) if self.t.bounds.get(id.0).name.as_str() == "__dict__" => {
-                if name.as_str() == "update" && self.updates_fields(self.t.bounds.get(id.0).receiver, args) {
-                    return Value::None;
-                }
-                let fields = match self.t.bounds.get(id.0).receiver {
-                    Value::Object(o) if name.as_str() != "update" => self.fields_as_dict(o),
-                    _ => None,
-                };
-                match fields {
-                    Some(fields) => self.call_method(fields, name, args, e, base),
-                    None => self.unknown_call(receiver, args, e),
-                }
+                self.fields_method(receiver, id, name, args, e, base)
             }
             Value::Bound(id) if self.t.bounds.get(id.0).name.as_str() == "super" => {
-                let bound = *self.t.bounds.get(id.0);
-                match self.super_function(bound.receiver, name) {
-                    Some(f) => {
-                        let Value::Closure(c) = f else { return Value::Unknown };
-                        let c = *self.t.closures.get(c.0);
-                        self.call_function(c.module, c.func, c.frame, Some(bound.receiver), args, e)
-                    }
-                    None => match bound.receiver {
-                        Value::Object(id) if self.is_module_object(id) && name != self.known.init => {
-                            self.module_method(id, name, args, e, base)
-                        }
-                        _ => {
-                            self.call_foreign_init(args);
-                            Value::None
-                        }
-                    },
-                }
+                self.super_method(id, name, args, e, base)
             }
             Value::Class(key) => self.class_call(key, name, args, e),
             Value::Seq(_) | Value::Many(_) => self.result_of(e),
@@ -136,6 +110,50 @@ impl Interp<'_> {
                 let f = self.attr(receiver, name, base);
                 self.call_value(f, args, e)
             }
+        }
+    }
+
+    /// `self.__dict__.items()`: of the fields of an object, as a dict.
+    fn fields_method(
+        &mut self,
+        dict: Value,
+        id: BoundId,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
+        if name.as_str() == "update" && self.updates_fields(self.t.bounds.get(id.0).receiver, args) {
+            return Value::None;
+        }
+        let fields = match self.t.bounds.get(id.0).receiver {
+            Value::Object(o) if name.as_str() != "update" => self.fields_as_dict(o),
+            _ => None,
+        };
+        match fields {
+            Some(fields) => self.call_method(fields, name, args, e, base),
+            None => self.unknown_call(dict, args, e),
+        }
+    }
+
+    /// `super().name(…)`
+    fn super_method(&mut self, id: BoundId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let bound = *self.t.bounds.get(id.0);
+        match self.super_function(bound.receiver, name) {
+            Some(f) => {
+                let Value::Closure(c) = f else { return Value::Unknown };
+                let c = *self.t.closures.get(c.0);
+                self.call_function(c.module, c.func, c.frame, Some(bound.receiver), args, e)
+            }
+            None => match bound.receiver {
+                Value::Object(id) if self.is_module_object(id) && name != self.known.init => {
+                    self.module_method(id, name, args, e, base)
+                }
+                _ => {
+                    self.call_foreign_init(args);
+                    Value::None
+                }
+            },
         }
     }
 

@@ -1,7 +1,7 @@
 //! Comparisons: of values, of devices, of counts and amounts.
 
 use crate::flow::domain::atom::{Atom, gpus_at_least};
-use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
+use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::value::{Device, Host, Value};
 use crate::flow::machine::expressions::truth::{ORDERED, constant, in_order, named_kind};
 use crate::flow::machine::frame::ObjKind;
@@ -10,6 +10,16 @@ use crate::flow::models::devices::from_values::parse_device;
 use crate::flow::query::flag_words::speaks_of_devices;
 use crate::ir::{CmpOp, ExprId};
 use crate::sym::Sym;
+
+/// Are two constants the same, if both are?
+fn same_constant(a: Value, b: Value) -> Option<bool> {
+    match (a, b) {
+        (Value::Int(x), Value::Int(y)) => Some(x == y),
+        (Value::Str(x, _), Value::Str(y, _)) | (Value::External(x), Value::External(y)) => Some(x == y),
+        (Value::None, Value::None) => Some(true),
+        _ => None,
+    }
+}
 
 impl Interp<'_> {
     /// `left op right`
@@ -53,15 +63,12 @@ impl Interp<'_> {
         if let Some(c) = self.device_equal(a, b, e).or_else(|| self.device_equal(b, a, e)) {
             return c;
         }
+        if let Some(same) = same_constant(a, b) {
+            return constant(same);
+        }
         match (a, b) {
-            (Value::Choice(_), _) => match (self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e))), b) {
-                (Value::Bool(c), _) => c,
-                (_, Value::Str(s, _)) if speaks_of_devices(s.as_str()) => self.decided(a, s, e),
-                _ => self.unknown_test(e),
-            },
+            (Value::Choice(_), _) => self.choice_equal(a, b, e),
             (_, Value::Choice(_)) => self.equal(b, a, e),
-            (Value::Int(x), Value::Int(y)) => constant(x == y),
-            (Value::Str(x, _), Value::Str(y, _)) => constant(x == y),
             (Value::Bool(x), Value::Bool(y)) => {
                 let not = self.d.not(y);
                 self.d.ite(x, y, not).unwrap_or_else(|| self.unknown_test(e))
@@ -69,17 +76,11 @@ impl Interp<'_> {
             (Value::Bool(c), Value::Int(n)) | (Value::Int(n), Value::Bool(c)) => {
                 self.either(c, n == 1, n == 0)
             }
-            (Value::None, Value::None) => TRUE,
             // The number of a device is -1 on the CPU, and who compares it with that of a GPU has one.
             (Value::Device(d), v) | (v, Value::Device(d))
                 if self.is_device_number(d) && !matches!(v, Value::Device(_)) =>
             {
-                let cuda = self.is_device(d, Device::Cuda(None), e);
-                if matches!(v, Value::Int(..0)) {
-                    return self.d.not(cuda);
-                }
-                let same = self.unknown_test(e);
-                self.d.and(same, cuda)
+                self.device_number_equal(d, v, e)
             }
             (Value::Outer(o), v) | (v, Value::Outer(o)) => self.outer_equal(o, v, e),
             (
@@ -118,13 +119,31 @@ impl Interp<'_> {
                 (Some(x), Some(y)) => constant(x == y),
                 _ => self.unknown_test(e),
             },
-            (Value::External(x), Value::External(y)) => constant(x == y),
             // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
             (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
                 self.decided(v, s, e)
             }
             _ => self.unknown_test(e),
         }
+    }
+
+    /// The same for one of several values.
+    fn choice_equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
+        match (self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e))), b) {
+            (Value::Bool(c), _) => c,
+            (_, Value::Str(s, _)) if speaks_of_devices(s.as_str()) => self.decided(a, s, e),
+            _ => self.unknown_test(e),
+        }
+    }
+
+    /// The same for the number of a device and something else.
+    fn device_number_equal(&mut self, d: Dd, v: Value, e: ExprId) -> Cond {
+        let cuda = self.is_device(d, Device::Cuda(None), e);
+        if matches!(v, Value::Int(..0)) {
+            return self.d.not(cuda);
+        }
+        let same = self.unknown_test(e);
+        self.d.and(same, cuda)
     }
 
     /// The numbers of a tuple that has nothing else.
@@ -134,7 +153,7 @@ impl Interp<'_> {
     }
 
     /// Is it a `torch.device` or the name of one, and nothing that somebody outside may have given as a number?
-    fn is_no_number(&self, d: crate::flow::domain::diagram::Dd) -> bool {
+    fn is_no_number(&self, d: Dd) -> bool {
         let named =
             |device| matches!(device, Device::Cpu | Device::Cuda(_) | Device::Meta | Device::Other(_));
         !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, device, _)| named(device))

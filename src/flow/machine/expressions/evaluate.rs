@@ -3,19 +3,16 @@
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Host, NO_ORIGIN, Reason, Value};
-use crate::flow::heap::containers::{is_plain_key, plain_key};
+use crate::flow::heap::containers::last_of_each_key;
 use crate::flow::machine::Interp;
 use crate::flow::machine::expressions::truth::constant;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::devices::from_values::parse_device;
-use crate::ir::{BinOp, CmpOp, CompKind, Expr, ExprId, ExprList, FuncId, IfElse, UnaryOp, Walrus, Whole};
+use crate::ir::{BinOp, CmpOp, Expr, ExprId, ExprList, FuncId, IfElse, UnaryOp, Walrus, Whole};
 use crate::sym::Sym;
 
 /// The key of whichever value of a mapping `values()` has come to.
 pub(crate) const ANY_VALUE: Value = Value::Host(Host::Other);
-
-/// In a dict with more keys and values than this none is looked for.
-const MANY_KEYS: usize = 128;
 
 impl Interp<'_> {
     /// The value of an expression, with its effects.
@@ -41,9 +38,7 @@ impl Interp<'_> {
                 self.as_held(v)
             }
             Expr::Slice(list) => {
-                for &x in linked.ir.list(list) {
-                    self.eval(x);
-                }
+                self.eval_all(list);
                 Value::Slice
             }
             Expr::Tuple(list) => self.sequence(list),
@@ -62,65 +57,36 @@ impl Interp<'_> {
                 self.binary(op, a, b, e, left, right)
             }
             Expr::Unary { op: UnaryOp::Not, .. } => Value::Bool(self.test(e)),
-            Expr::Unary { op, operand } => match (op, self.eval(operand)) {
-                (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
-                (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
-                (_, v @ Value::Host(Host::Doubles)) => v,
-                (_, v @ Value::Choice(_)) => self.each(v, &mut |_, v| match v {
-                    Value::Tensor(_) | Value::Outer(_) | Value::Host(Host::Doubles) => v,
-                    Value::Host(_) => Self::NUMBER,
-                    _ => Value::Unknown,
-                }),
-                (_, Value::Host(_)) => Self::NUMBER,
-                _ => Value::Unknown,
-            },
+            Expr::Unary { op, operand } => self.unary(op, operand),
             Expr::And(list) => self.and_or(list, 0, true),
             Expr::Or(list) => self.and_or(list, 0, false),
-            Expr::Compare { op, left, right } => {
-                let a = self.eval(left);
-                let b = self.eval(right);
-                if self.check_device_compare(op, (a, left), (b, right)) {
-                    return Value::Bool(constant(op == CmpOp::NotEq));
-                }
-                self.check_looked_in(op, a, (b, right), e);
-                self.compare_each(op, (a, left), (b, right), e)
-            }
+            Expr::Compare { op, left, right } => self.comparison(op, left, right, e),
             Expr::IfElse(id) => {
                 let IfElse { test, then, orelse } = linked.ir.if_else(id);
                 let cond = self.test(test);
                 self.branch(cond, &mut |i| i.eval(then), &mut |i| i.eval(orelse))
             }
-            Expr::Str(s) => {
-                if parse_device(s.as_str()).is_some() {
-                    let place = self.place(e);
-                    return Value::Str(s, self.origin(place, Reason::Literal, NO_ORIGIN));
-                }
-                Value::Str(s, NO_ORIGIN)
-            }
-            Expr::Int(Whole(i)) => Value::Int(i),
-            Expr::Float(_) | Expr::Imaginary => Self::NUMBER,
-            Expr::True => Value::Bool(TRUE),
-            Expr::False => Value::Bool(FALSE),
-            Expr::None => Value::None,
-            Expr::Ellipsis => Value::Slice,
+            literal @ (Expr::Str(_)
+            | Expr::Int(_)
+            | Expr::Float(_)
+            | Expr::Imaginary
+            | Expr::True
+            | Expr::False
+            | Expr::None
+            | Expr::Ellipsis) => self.literal(literal, e),
             Expr::Format(list) => self.format(list, e),
             Expr::Lambda(func) => self.lambda(func),
-            Expr::Comp(id) => {
-                if linked.ir.comp(id).kind == CompKind::Generator {
-                    return self.comprehension(id, e);
-                }
-                self.comprehension(id, e)
-            }
+            Expr::Comp(id) => self.comprehension(id, e),
             Expr::Await(x) => self.eval(x),
-            Expr::Yield(x) | Expr::YieldFrom(x) => {
+            Expr::Yield(x) => {
                 let v = self.eval(x);
-                let v = match linked.ir.expr(e) {
-                    Expr::YieldFrom(_) => self.some_element(v, x),
-                    _ => v,
-                };
-                let yields = self.here().yields;
-                let joined = self.blend(yields, v);
-                self.here_mut().yields = joined;
+                self.yields(v);
+                Value::Unknown
+            }
+            Expr::YieldFrom(x) => {
+                let v = self.eval(x);
+                let v = self.some_element(v, x);
+                self.yields(v);
                 Value::Unknown
             }
             Expr::Star(x) => self.eval(x),
@@ -131,12 +97,69 @@ impl Interp<'_> {
                 v
             }
             Expr::Opaque(list) => {
-                for &x in linked.ir.list(list) {
-                    self.eval(x);
-                }
+                self.eval_all(list);
                 Value::Unknown
             }
         }
+    }
+
+    /// Evaluates these for their effects.
+    fn eval_all(&mut self, list: ExprList) {
+        let linked = self.linked();
+        for &x in linked.ir.list(list) {
+            self.eval(x);
+        }
+    }
+
+    /// The value of a literal. A text that names a device is where that device comes from.
+    fn literal(&mut self, literal: Expr, e: ExprId) -> Value {
+        match literal {
+            Expr::Str(s) if parse_device(s.as_str()).is_some() => {
+                let place = self.place(e);
+                Value::Str(s, self.origin(place, Reason::Literal, NO_ORIGIN))
+            }
+            Expr::Str(s) => Value::Str(s, NO_ORIGIN),
+            Expr::Int(Whole(i)) => Value::Int(i),
+            Expr::Float(_) | Expr::Imaginary => Self::NUMBER,
+            Expr::True => Value::Bool(TRUE),
+            Expr::False => Value::Bool(FALSE),
+            Expr::None => Value::None,
+            _ => Value::Slice,
+        }
+    }
+
+    /// `-x`, `+x`, `~x`
+    fn unary(&mut self, op: UnaryOp, operand: ExprId) -> Value {
+        match (op, self.eval(operand)) {
+            (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
+            (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
+            (_, v @ Value::Host(Host::Doubles)) => v,
+            (_, v @ Value::Choice(_)) => self.each(v, &mut |_, v| match v {
+                Value::Tensor(_) | Value::Outer(_) | Value::Host(Host::Doubles) => v,
+                Value::Host(_) => Self::NUMBER,
+                _ => Value::Unknown,
+            }),
+            (_, Value::Host(_)) => Self::NUMBER,
+            _ => Value::Unknown,
+        }
+    }
+
+    /// `left op right`, with what is said of the comparison itself.
+    fn comparison(&mut self, op: CmpOp, left: ExprId, right: ExprId, e: ExprId) -> Value {
+        let a = self.eval(left);
+        let b = self.eval(right);
+        if self.check_device_compare(op, (a, left), (b, right)) {
+            return Value::Bool(constant(op == CmpOp::NotEq));
+        }
+        self.check_looked_in(op, a, (b, right), e);
+        self.compare_each(op, (a, left), (b, right), e)
+    }
+
+    /// The function gives this, among what it has given before.
+    fn yields(&mut self, v: Value) {
+        let yields = self.here().yields;
+        let joined = self.blend(yields, v);
+        self.here_mut().yields = joined;
     }
 
     fn sequence(&mut self, list: ExprList) -> Value {
@@ -240,20 +263,7 @@ impl Interp<'_> {
             }
             // `rank % torch.cuda.device_count()`
             (_, Value::Outer(o)) if o == self.known.device_count && op == BinOp::Mod => Self::NUMBER,
-            // `"cuda:" + str(i)`
-            (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {
-                self.joined_text(&format!("{x}{y}"), e)
-            }
-            (Value::Str(x, _), _) if op == BinOp::Add && x.as_str() == "cuda:" => {
-                self.check_index_meaning(b, e, None);
-                self.some_cuda(e)
-            }
-            (Value::Str(template, _), v) if op == BinOp::Mod => self.percent(template, v, e),
-            // `"cuda" * torch.cuda.is_available()`
-            (Value::Str(..), Value::Bool(c)) if op == BinOp::Mul => {
-                let empty = Value::Str(Sym::new(""), NO_ORIGIN);
-                self.ite(c, a, empty)
-            }
+            (Value::Str(..), _) if let Some(text) = self.text_binary(op, a, b, e) => text,
             (Value::Bool(x), Value::Bool(y)) if op == BinOp::BitAnd => Value::Bool(self.d.and(x, y)),
             (Value::Bool(x), Value::Bool(y)) if op == BinOp::BitOr => Value::Bool(self.d.or(x, y)),
             (Value::Seq(x), Value::Seq(y)) if op == BinOp::Add => {
@@ -264,14 +274,10 @@ impl Interp<'_> {
             (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
             (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
             (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
-            (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles))
-                if self.is_imaginary(l) || self.is_imaginary(r) =>
+            (Value::Host(Host::Doubles), v) | (v, Value::Host(Host::Doubles))
+                if let Some(result) = self.doubles_binary(v, l, r) =>
             {
-                Self::ARRAY
-            }
-            // A number, most likely: what comes of it is as precise as the array.
-            (Value::Host(Host::Doubles), v) | (v, Value::Host(Host::Doubles)) if self.never_shown(v) => {
-                Self::DOUBLES
+                result
             }
             // No tensor is added to a text, or put into one.
             (Value::Str(..) | Value::Host(Host::Text), Value::Outer(_)) => Self::TEXT,
@@ -279,16 +285,37 @@ impl Interp<'_> {
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
                 self.tensor_binary(op, a, b, e, l, r)
             }
-            (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
-            (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
-            (Value::Host(Host::Numbers), _) | (_, Value::Host(Host::Numbers)) => Self::NUMBERS,
-            (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
-            (
-                Value::Host(_) | Value::Int(_) | Value::Bool(_),
-                Value::Host(_) | Value::Int(_) | Value::Bool(_),
-            ) => Self::NUMBER,
-            _ => Value::Unknown,
+            _ => host_binary(a, b),
         }
+    }
+
+    /// What an operator makes of a text on its left, if that may name a device.
+    fn text_binary(&mut self, op: BinOp, text: Value, other: Value, e: ExprId) -> Option<Value> {
+        let Value::Str(x, _) = text else { return None };
+        match (op, other) {
+            // `"cuda:" + str(i)`
+            (BinOp::Add, Value::Str(y, _)) => Some(self.joined_text(&format!("{x}{y}"), e)),
+            (BinOp::Add, _) if x.as_str() == "cuda:" => {
+                self.check_index_meaning(other, e, None);
+                Some(self.some_cuda(e))
+            }
+            (BinOp::Mod, _) => Some(self.percent(x, other, e)),
+            // `"cuda" * torch.cuda.is_available()`
+            (BinOp::Mul, Value::Bool(c)) => {
+                let empty = Value::Str(Sym::new(""), NO_ORIGIN);
+                Some(self.ite(c, text, empty))
+            }
+            _ => None,
+        }
+    }
+
+    /// What comes of an array of 64-bit floating point and something else, if that is no tensor.
+    fn doubles_binary(&mut self, other: Value, l: ExprId, r: ExprId) -> Option<Value> {
+        if self.is_imaginary(l) || self.is_imaginary(r) {
+            return Some(Self::ARRAY);
+        }
+        // A number, most likely: what comes of it is as precise as the array.
+        self.never_shown(other).then_some(Self::DOUBLES)
     }
 
     pub(crate) fn aug_assign(&mut self, target: ExprId, op: BinOp, value: ExprId) {
@@ -319,6 +346,21 @@ impl Interp<'_> {
     }
 }
 
+/// What comes of numbers, arrays and texts of the host.
+fn host_binary(a: Value, b: Value) -> Value {
+    match (a, b) {
+        (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Interp::DOUBLES,
+        (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Interp::ARRAY,
+        (Value::Host(Host::Numbers), _) | (_, Value::Host(Host::Numbers)) => Interp::NUMBERS,
+        (Value::Host(Host::Text) | Value::Str(..), _) => Interp::TEXT,
+        (
+            Value::Host(_) | Value::Int(_) | Value::Bool(_),
+            Value::Host(_) | Value::Int(_) | Value::Bool(_),
+        ) => Interp::NUMBER,
+        _ => Value::Unknown,
+    }
+}
+
 fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
     let r = match op {
         BinOp::Add => x.checked_add(y),
@@ -339,18 +381,4 @@ pub(crate) fn names_weights(key: &str) -> bool {
     key.ends_with("state_dict")
         || key.ends_with("_weights")
         || matches!(key, "model" | "optimizer" | "optim" | "net" | "weights" | "params" | "generator" | "ema")
-}
-
-/// `{"device": "cpu", **options}`: a key that is there again has the later value, in the place of the earlier one.
-fn last_of_each_key(items: Vec<Value>) -> Vec<Value> {
-    let mut pairs: Vec<Value> = Vec::with_capacity(items.len());
-    for pair in items.chunks_exact(2) {
-        let plain = is_plain_key(pair[0]);
-        let same = |k: Value| plain && is_plain_key(k) && plain_key(k) == plain_key(pair[0]);
-        match (0..pairs.len()).step_by(2).find(|&n| pairs.len() <= MANY_KEYS && same(pairs[n])) {
-            Some(n) => pairs[n + 1] = pair[1],
-            None => pairs.extend(pair),
-        }
-    }
-    pairs
 }

@@ -3,5 +3,6 @@
 pub(crate) mod compare;
 pub(crate) mod compare_devices;
 pub(crate) mod evaluate;
+pub(crate) mod flags;
 pub(crate) mod truth;
 pub(crate) mod variables;

@@ -6,8 +6,9 @@ use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::machine::statements::try_blocks::same;
-use crate::ir::{Block, Call, Expr, ExprId, ExprList, Slot, Stmt, StmtId, Var};
+use crate::ir::{Block, Call, Expr, ExprId, ExprList, ImportList, Slot, Stmt, StmtId, Var};
 use crate::link::{Resolved, Target};
+use crate::span::Span;
 
 impl<'p> Interp<'p> {
     pub(crate) fn block(&mut self, block: Block) {
@@ -29,19 +30,7 @@ impl<'p> Interp<'p> {
         match linked.ir.stmt(id) {
             Stmt::Expr(e) => self.expression_statement(*e),
             Stmt::Assign { targets, value } => {
-                if self.assign_display(linked.ir.list(*targets), *value) {
-                    return;
-                }
-                let v = self.eval(*value);
-                self.check_reference(v, *value);
-                for &target in linked.ir.list(*targets) {
-                    if self.moves_itself(target, *value) {
-                        self.forget_modules();
-                    } else {
-                        self.assign(target, v);
-                        self.unwraps(target, *value, v);
-                    }
-                }
+                self.assign_statement(*targets, *value);
             }
             Stmt::AugAssign { target, op, value } => self.aug_assign(*target, *op, *value),
             Stmt::AnnAssign { target, annotation, value } => {
@@ -105,21 +94,45 @@ impl<'p> Interp<'p> {
                 self.set_var(*var, v);
             }
             Stmt::Import(imports) => {
-                for import in linked.ir.imported(*imports) {
-                    let Some(var) = import.target else { continue };
-                    let target = linked.targets.get(&(import.level, import.module, import.name)).copied();
-                    self.imports_extension(import, linked.ir.stmt_span(id));
-                    if let Some(t) = target {
-                        self.imports(t, linked.ir.stmt_span(id));
-                    }
-                    let v = target.map_or(Value::Unknown, |t| self.imported(t));
-                    self.set_var(var, v);
-                }
+                self.import_statement(*imports, linked.ir.stmt_span(id));
             }
             Stmt::Match { subject, cases } => self.match_statement(*subject, cases),
             Stmt::Break => self.leave_loop(true),
             Stmt::Continue => self.leave_loop(false),
             Stmt::Pass => {}
+        }
+    }
+
+    /// `a = b = value`
+    fn assign_statement(&mut self, targets: ExprList, value: ExprId) {
+        let linked = self.linked();
+        if self.assign_display(linked.ir.list(targets), value) {
+            return;
+        }
+        let v = self.eval(value);
+        self.check_reference(v, value);
+        for &target in linked.ir.list(targets) {
+            if self.moves_itself(target, value) {
+                self.forget_modules();
+            } else {
+                self.assign(target, v);
+                self.unwraps(target, value, v);
+            }
+        }
+    }
+
+    /// `import a, b as c`, `from a import b`: of each, whether that works, and what it is bound to.
+    fn import_statement(&mut self, imports: ImportList, at: Span) {
+        let linked = self.linked();
+        for import in linked.ir.imported(imports) {
+            let Some(var) = import.target else { continue };
+            let target = linked.targets.get(&(import.level, import.module, import.name)).copied();
+            self.imports_extension(import, at);
+            if let Some(t) = target {
+                self.imports(t, at);
+            }
+            let v = target.map_or(Value::Unknown, |t| self.imported(t));
+            self.set_var(var, v);
         }
     }
 

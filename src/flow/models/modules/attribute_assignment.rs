@@ -6,6 +6,7 @@ use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
+use crate::flow::models::devices::from_values::parse_device;
 use crate::flow::query::flag_words::speaks_of_devices;
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
@@ -217,24 +218,7 @@ impl Interp<'_> {
         {
             self.objects[table.0 as usize].kind = ObjKind::Dict { module: true };
         }
-        // Where this is not reached the device, or the back end, is what the user says.
-        let device = match value {
-            Value::Str(s, _) => {
-                crate::flow::models::devices::from_values::parse_device(s.as_str()).is_some()
-                    || speaks_of_devices(name.as_str())
-            }
-            Value::Device(_) => true,
-            _ => false,
-        };
-        if device
-            && self.obj(id).kind == ObjKind::Namespace
-            && matches!(self.own(id), Value::Object(_))
-            && !self.obj(id).attrs.iter().any(|&(n, _)| n == name)
-        {
-            let before = self.argument(id, name, at);
-            let cell = self.store.alloc_with(before);
-            self.objects[id.0 as usize].attrs.push((name, cell));
-        }
+        self.note_option_before(id, name, value, at);
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
         }
@@ -244,17 +228,7 @@ impl Interp<'_> {
         let value = match (self.get_field(id, name), value) {
             (old, Value::Tensor(new)) => {
                 let new = self.get_tensor(new);
-                let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
-                let role = match old {
-                    _ if new.role.registered() => new.role,
-                    // Mended it is one.
-                    _ if refused => Role::Parameter,
-                    Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
-                    _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
-                    _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,
-                    _ if of_layer && matches!(name.as_str(), "running_mean" | "running_var") => Role::Buffer,
-                    _ => new.role,
-                };
+                let role = self.role_in_place_of(old, id, name, new, refused);
                 self.tensor(Tensor { role, ..new })
             }
             (_, v) if self.obj(id).reserved.contains(&name) && self.is_buffer_of_unknown(id, name, v) => {
@@ -281,6 +255,39 @@ impl Interp<'_> {
         };
         self.follow_weight(id, name, value);
         self.set_field(id, name, value);
+    }
+
+    /// `args.device = "cpu"`: where this is not reached the device, or the back end, is what the user says.
+    fn note_option_before(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        let device = match value {
+            Value::Str(s, _) => parse_device(s.as_str()).is_some() || speaks_of_devices(name.as_str()),
+            Value::Device(_) => true,
+            _ => false,
+        };
+        if device
+            && self.obj(id).kind == ObjKind::Namespace
+            && matches!(self.own(id), Value::Object(_))
+            && !self.obj(id).attrs.iter().any(|&(n, _)| n == name)
+        {
+            let before = self.argument(id, name, at);
+            let cell = self.store.alloc_with(before);
+            self.objects[id.0 as usize].attrs.push((name, cell));
+        }
+    }
+
+    /// What a tensor is to a module that keeps it in the place of another value. `refused`: PyTorch does not take it there.
+    fn role_in_place_of(&self, old: Value, id: ObjId, name: Sym, new: Tensor, refused: bool) -> Role {
+        let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
+        match old {
+            _ if new.role.registered() => new.role,
+            // Mended it is one.
+            _ if refused => Role::Parameter,
+            Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
+            _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
+            _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,
+            _ if of_layer && matches!(name.as_str(), "running_mean" | "running_var") => Role::Buffer,
+            _ => new.role,
+        }
     }
 
     /// A layer of PyTorch's is where its weight is, once it was given another.

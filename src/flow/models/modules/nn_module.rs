@@ -1,6 +1,6 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
-use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::event::UseKind;
 use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
@@ -214,18 +214,7 @@ impl Interp<'_> {
                 let pair = self.seq(&[Self::TEXT, p]);
                 self.many(pair)
             }
-            "state_dict" => {
-                let p = self.some_parameter(id, e);
-                let p = match p {
-                    Value::Tensor(t) => {
-                        let t = self.get_tensor(t);
-                        self.tensor(Tensor { role: Role::Plain, ..t })
-                    }
-                    v => v,
-                };
-                let content = self.many(p);
-                Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
-            }
+            "state_dict" => self.state_dict(id, e),
             "modules" | "children" | "named_modules" | "named_children"
                 if let Some(parts) = self.own_parts(id, name.as_str().ends_with("modules")) =>
             {
@@ -249,32 +238,10 @@ impl Interp<'_> {
                 self.many(pair)
             }
             "load_state_dict" => {
-                for &(v, _) in args.positional.iter().take(1) {
-                    self.loaded_as_weights(v);
-                }
-                // Its parameters are from then on those that it is given (torch/nn/modules/module.py).
-                if args.open
-                    || args
-                        .get(2, "assign")
-                        .is_some_and(|(v, _)| v != Value::Bool(crate::flow::domain::diagram::FALSE))
-                {
-                    let unknown = self.unknown_device();
-                    self.move_module(id, unknown);
-                }
+                self.load_state_dict(id, args);
                 self.result_of(e)
             }
-            // Hooks may move the module and its inputs at every call.
-            "register_forward_hook" | "register_forward_pre_hook" => {
-                if let Some(handle) = self.add_hook(this, name.as_str(), args) {
-                    return handle;
-                }
-                if args.positional.first().is_some_and(|&(hook, _)| self.may_move(hook)) {
-                    let unknown = self.unknown_device();
-                    self.move_module(id, unknown);
-                    self.modules.hooked.insert(id);
-                }
-                self.result_of(e)
-            }
+            "register_forward_hook" | "register_forward_pre_hook" => self.register_hook(id, name, args, e),
             "register_full_backward_hook" => self.result_of(e),
             // A static method, which older versions had for objects only.
             "generate_square_subsequent_mask" if matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(op)) if op.name.as_str() == "torch.nn.Transformer") => {
@@ -293,6 +260,45 @@ impl Interp<'_> {
             }
             _ => self.unknown_call(this, args, e),
         }
+    }
+
+    /// `net.state_dict()`: tensors where its parameters are.
+    fn state_dict(&mut self, id: ObjId, e: ExprId) -> Value {
+        let p = self.some_parameter(id, e);
+        let p = match p {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { role: Role::Plain, ..t })
+            }
+            v => v,
+        };
+        let content = self.many(p);
+        Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+    }
+
+    /// `net.load_state_dict(weights)`
+    fn load_state_dict(&mut self, id: ObjId, args: &Args) {
+        for &(v, _) in args.positional.iter().take(1) {
+            self.loaded_as_weights(v);
+        }
+        // Its parameters are from then on those that it is given (torch/nn/modules/module.py).
+        if args.open || args.get(2, "assign").is_some_and(|(v, _)| v != Value::Bool(FALSE)) {
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
+        }
+    }
+
+    /// Hooks may move the module and its inputs at every call.
+    fn register_hook(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
+        if let Some(handle) = self.add_hook(Value::Object(id), name.as_str(), args) {
+            return handle;
+        }
+        if args.positional.first().is_some_and(|&(hook, _)| self.may_move(hook)) {
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
+            self.modules.hooked.insert(id);
+        }
+        self.result_of(e)
     }
 
     pub(crate) fn transfer_module(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {

@@ -3,10 +3,11 @@
 use crate::flow::domain::diagram::{Dd, TRUE};
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::{Meeting, UseKind};
-use crate::flow::domain::value::{Device, OuterKey, Reason, Role, Tensor, Value};
+use crate::flow::domain::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::models::tensors::functions::last_part;
+use crate::flow::models::tensors::sizes::{SMALL, size_in_bytes};
 use crate::flow::observers::mismatch::meet::{Party, Rule};
 use crate::ir::{Expr, ExprId};
 use crate::torch::{Op, ResultRule};
@@ -37,102 +38,12 @@ impl Interp<'_> {
             }
         }
         let dims = self.factory_dims(short, args, dims);
-        let bytes = crate::flow::models::tensors::sizes::size_in_bytes(self, short, args);
+        let bytes = size_in_bytes(self, short, args);
         let given =
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
-        let device = if let Some((v, at)) = given {
-            self.check_device_given(v, e);
-            self.check_truth_given(v, at);
-            self.check_no_dtype(at, e);
-            let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-            let work = self.run.work;
-            self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
-            if bytes.is_some_and(|b| b <= crate::flow::models::tensors::sizes::SMALL) {
-                self.run.work = work;
-            }
-            self.goes_after(d, Some(at));
-            self.check_generator(d, args, e, short);
-            let d = self.because(d, e, Reason::Made);
-            self.check_allocation(d, bytes, e);
-            if name == "torch.tensor" {
-                self.check_made_again(d, e);
-            }
-            d
-        } else {
-            match op.result {
-                // Data from outside may be a list or an array just as well as a tensor.
-                ResultRule::Data
-                    if let Some(&(Value::Outer(o), _)) = args.positional.first()
-                        && let Some(&listed) = self.evidence.no_tensors.get(&o)
-                        && !args.open_names =>
-                {
-                    let made = self.default_device_at(e, Reason::Default);
-                    let unknown = self.unknown_device();
-                    self.ite_device(listed, made, unknown)
-                }
-                // `torch.tensor` is for numbers: who has a tensor is warned and clones it.
-                ResultRule::Data
-                    if name == "torch.tensor"
-                        && !args.open_names
-                        && args.positional.first().is_some_and(|&(v, _)| self.holds_data(v)) =>
-                {
-                    self.made_on_default(e, Reason::Default, short)
-                }
-                ResultRule::Data
-                    if args.positional.first().is_some_and(|&(v, _)| {
-                        matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))
-                    }) =>
-                {
-                    self.unknown_device()
-                }
-                // `torch.tensor(config.scale - 1)` of what is as likely a number.
-                ResultRule::Data
-                    if name == "torch.tensor"
-                        && matches!(args.positional.first(),
-                            Some(&(Value::Tensor(t), _)) if !self.get_tensor(t).certain) =>
-                {
-                    self.unknown_device()
-                }
-                ResultRule::Data if !parties.is_empty() => self.default_device_or(parties[0].device),
-                ResultRule::Cuda => {
-                    let place = self.place(e);
-                    let origin = self.origin(place, Reason::Literal, crate::flow::domain::value::NO_ORIGIN);
-                    let d = self.at(Device::Cuda(None), origin);
-                    self.check_use(d, e, UseKind::LegacyType, &format!("`{name}`"));
-                    d
-                }
-                ResultRule::Backend(b) => {
-                    let place = self.place(e);
-                    let origin = self.origin(place, Reason::Literal, crate::flow::domain::value::NO_ORIGIN);
-                    self.at(Device::Other(b), origin)
-                }
-                ResultRule::Cpu if self.refuses_device(op, args) => {
-                    self.old_constructor(args, e, name);
-                    self.unknown_device()
-                }
-                ResultRule::Cpu => {
-                    let place = self.place(e);
-                    let typed = name == "torch.Tensor";
-                    let reason = if typed { Reason::Typed } else { Reason::Host };
-                    let origin = self.origin(place, reason, crate::flow::domain::value::NO_ORIGIN);
-                    let cpu = self.at(Device::Cpu, origin);
-                    if typed { self.default_type_or(cpu) } else { cpu }
-                }
-                ResultRule::Unknown => self.unknown_device(),
-                // `*sizes` cannot bring a device, which is only taken by name.
-                _ if args.open_names && op.accepts.device => self.unknown_device(),
-                _ if op.honours_default => {
-                    let d = self.made_on_default(e, Reason::Default, short);
-                    self.check_generator(d, args, e, short);
-                    self.check_allocation(d, bytes, e);
-                    d
-                }
-                _ => {
-                    let place = self.place(e);
-                    let origin = self.origin(place, Reason::Host, crate::flow::domain::value::NO_ORIGIN);
-                    self.at(Device::Cpu, origin)
-                }
-            }
+        let device = match given {
+            Some((v, at)) => self.given_device(v, at, args, e, name, bytes),
+            None => self.usual_device(op, parties, args, e, name, bytes),
         };
         if op.accepts.pin_memory && args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) {
             self.pins(e, "`pin_memory=True`");
@@ -161,6 +72,117 @@ impl Interp<'_> {
         let double = self.double_of_factory(op, args);
         let double = self.doubles_go(device, double, e);
         self.tensor(Tensor { device, dims, role, certain: true, bytes, double })
+    }
+
+    /// The device that a factory is given.
+    fn given_device(
+        &mut self,
+        v: Value,
+        at: ExprId,
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        bytes: Option<u64>,
+    ) -> Dd {
+        let short = last_part(name);
+        self.check_device_given(v, e);
+        self.check_truth_given(v, at);
+        self.check_no_dtype(at, e);
+        let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+        let work = self.run.work;
+        self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
+        if bytes.is_some_and(|b| b <= SMALL) {
+            self.run.work = work;
+        }
+        self.goes_after(d, Some(at));
+        self.check_generator(d, args, e, short);
+        let d = self.because(d, e, Reason::Made);
+        self.check_allocation(d, bytes, e);
+        if name == "torch.tensor" {
+            self.check_made_again(d, e);
+        }
+        d
+    }
+
+    /// Where a factory makes a tensor that is given no device.
+    fn usual_device(
+        &mut self,
+        op: &'static Op,
+        parties: &[Party],
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        bytes: Option<u64>,
+    ) -> Dd {
+        let short = last_part(name);
+        match op.result {
+            ResultRule::Data if let Some(device) = self.device_of_data(parties, args, e, name) => device,
+            ResultRule::Cuda => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let d = self.at(Device::Cuda(None), origin);
+                self.check_use(d, e, UseKind::LegacyType, &format!("`{name}`"));
+                d
+            }
+            ResultRule::Backend(b) => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                self.at(Device::Other(b), origin)
+            }
+            ResultRule::Cpu if self.refuses_device(op, args) => {
+                self.old_constructor(args, e, name);
+                self.unknown_device()
+            }
+            ResultRule::Cpu => {
+                let place = self.place(e);
+                let typed = name == "torch.Tensor";
+                let reason = if typed { Reason::Typed } else { Reason::Host };
+                let origin = self.origin(place, reason, NO_ORIGIN);
+                let cpu = self.at(Device::Cpu, origin);
+                if typed { self.default_type_or(cpu) } else { cpu }
+            }
+            ResultRule::Unknown => self.unknown_device(),
+            // `*sizes` cannot bring a device, which is only taken by name.
+            _ if args.open_names && op.accepts.device => self.unknown_device(),
+            _ if op.honours_default => {
+                let d = self.made_on_default(e, Reason::Default, short);
+                self.check_generator(d, args, e, short);
+                self.check_allocation(d, bytes, e);
+                d
+            }
+            _ => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Host, NO_ORIGIN);
+                self.at(Device::Cpu, origin)
+            }
+        }
+    }
+
+    /// Where a tensor is made of data, if that says it.
+    fn device_of_data(&mut self, parties: &[Party], args: &Args, e: ExprId, name: &str) -> Option<Dd> {
+        let short = last_part(name);
+        let first = args.positional.first().copied();
+        match first {
+            // Data from outside may be a list or an array just as well as a tensor.
+            Some((Value::Outer(o), _))
+                if let Some(&listed) = self.evidence.no_tensors.get(&o)
+                    && !args.open_names =>
+            {
+                let made = self.default_device_at(e, Reason::Default);
+                let unknown = self.unknown_device();
+                Some(self.ite_device(listed, made, unknown))
+            }
+            // `torch.tensor` is for numbers: who has a tensor is warned and clones it.
+            Some((v, _)) if name == "torch.tensor" && !args.open_names && self.holds_data(v) => {
+                Some(self.made_on_default(e, Reason::Default, short))
+            }
+            Some((Value::Outer(_) | Value::Unknown | Value::Choice(_), _)) => Some(self.unknown_device()),
+            // `torch.tensor(config.scale - 1)` of what is as likely a number.
+            Some((Value::Tensor(t), _)) if name == "torch.tensor" && !self.get_tensor(t).certain => {
+                Some(self.unknown_device())
+            }
+            _ => parties.first().map(|party| self.default_device_or(party.device)),
+        }
     }
 
     /// `torch.Tensor([1.0], device=device)`, `torch.from_numpy(x, device=device)`: raises on the spot, unless it is an old

@@ -18,6 +18,8 @@ pub(crate) mod methods;
 pub(crate) mod moves;
 pub(crate) mod operators;
 pub(crate) mod sizes;
+pub(crate) mod to_host;
+pub(crate) mod type_method;
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::store::Cell;

@@ -46,8 +46,6 @@ impl Interp<'_> {
     }
 }
 
-impl Interp<'_> {}
-
 /// Tensors of so many bytes share blocks of two mebibytes (`kSmallSize` in c10/cuda/CUDACachingAllocator.cpp): who makes one asks
 /// something, and is not about to fill the memory.
 pub(crate) const SMALL: u64 = 1 << 20;
@@ -58,20 +56,7 @@ pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
     if !shaped && name != "eye" {
         return None;
     }
-    let dims: Vec<Value> = match args.keyword("size") {
-        Some((v, _)) => i.exact_elements(v)?,
-        None => {
-            let skip = match name {
-                "randint" => args.positional.iter().position(|&(v, _)| i.exact_elements(v).is_some())?,
-                _ => 0,
-            };
-            match args.positional.get(skip) {
-                Some(&(v, _)) if i.exact_elements(v).is_some() => i.exact_elements(v)?,
-                _ if name == "full" => return None,
-                _ => args.positional.iter().map(|&(v, _)| v).collect(),
-            }
-        }
-    };
+    let dims = given_size(i, name, args)?;
     if dims.contains(&Value::Int(0)) {
         return Some(0);
     }
@@ -90,10 +75,33 @@ pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
     if name == "eye" && dims.len() == 1 {
         count = count.checked_mul(count)?;
     }
-    let width = match args.keyword("dtype") {
-        None if name == "randint" => 8,
-        None => 4,
-        Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+    let width = given_width(i, name, args)?;
+    // Who runs the program may make it larger, and says so then.
+    count.checked_mul(width).filter(|&bytes| !by_default || bytes > 0 && bytes <= SMALL)
+}
+
+/// The size that a factory is given, as a sequence or number by number.
+fn given_size(i: &Interp<'_>, name: &str, args: &Args) -> Option<Vec<Value>> {
+    if let Some((v, _)) = args.keyword("size") {
+        return i.exact_elements(v);
+    }
+    let at = match name {
+        "randint" => args.positional.iter().position(|&(v, _)| i.exact_elements(v).is_some())?,
+        _ => 0,
+    };
+    match args.positional.get(at) {
+        Some(&(v, _)) if let Some(elements) = i.exact_elements(v) => Some(elements),
+        _ if name == "full" => None,
+        _ => Some(args.positional.iter().map(|&(v, _)| v).collect()),
+    }
+}
+
+/// How many bytes each number takes of the type that a factory is given.
+fn given_width(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
+    match args.keyword("dtype") {
+        None if name == "randint" => Some(8),
+        None => Some(4),
+        Some((Value::External(path), _)) => dtype_width(path.as_str()),
         // One of several: at least the narrowest.
         Some((Value::Choice(d), _)) => {
             let mut leaves = Vec::new();
@@ -102,12 +110,10 @@ pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
                 Value::External(path) => dtype_width(path.as_str()),
                 _ => None,
             };
-            leaves.into_iter().map(width).collect::<Option<Vec<u64>>>()?.into_iter().min()?
+            leaves.into_iter().map(width).collect::<Option<Vec<u64>>>()?.into_iter().min()
         }
-        Some(_) => return None,
-    };
-    // Who runs the program may make it larger, and says so then.
-    count.checked_mul(width).filter(|&bytes| !by_default || bytes > 0 && bytes <= SMALL)
+        Some(_) => None,
+    }
 }
 
 /// The number that an option of the command line is unless the user says otherwise.

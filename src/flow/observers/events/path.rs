@@ -26,6 +26,19 @@ impl Way {
     }
 }
 
+/// The clause that says so of a condition with this text.
+fn worded(text: &str, truth: bool) -> String {
+    [if truth { "`" } else { "not `" }, text, "`"].concat()
+}
+
+/// Does a flag guard, and how many coincidences does it take that it is so? Who sets one that speaks of devices sets it one way and
+/// the other.
+fn weigh_flag(about_devices: bool, settable: bool, by_default: Option<bool>, guards: bool) -> (bool, usize) {
+    let unusual = by_default != Some(true);
+    let settable = about_devices && !guards && settable;
+    (about_devices && unusual, usize::from(unusual && !settable))
+}
+
 impl Interp<'_> {
     /// When `bad` happens on the present path; `None` when it cannot, or only by coincidences.
     /// With `guards`, a way that depends on a flag that speaks of devices does not count.
@@ -108,19 +121,13 @@ impl Interp<'_> {
             return None;
         }
         let idle = self.idle(cube);
-        let path = self.path;
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
         // What is so unless something was raised, and what only an exception or a choice that nobody knows brings about.
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         for &(atom, truth) in cube {
-            // Another alternative than the one that is looked at.
-            if self.tests.taken.contains(&(atom, !truth)) {
-                return None;
-            }
-            // The path once said otherwise, and had no room for it.
-            if self.d.lost_on(path).contains(&(atom, !truth)) {
+            if self.is_ruled_out((atom, truth)) {
                 return None;
             }
             if atom.is_hardware() {
@@ -131,20 +138,16 @@ impl Interp<'_> {
             let (clause, guard, guess) = match self.atoms.get(atom) {
                 Atom::Flag { text, about_devices, settable, default } => {
                     by_default = default.map(|d| d == truth);
-                    let by_default = by_default == Some(true);
-                    let clause = [if truth { "`" } else { "not `" }, text.as_str(), "`"].concat();
-                    // Who sets a flag that speaks of devices sets it one way and the other.
-                    let settable = *about_devices && !guards && *settable;
-                    let guess = usize::from(!by_default && !settable);
-                    (Some(clause), *about_devices && !by_default, guess)
+                    let (guard, guess) = weigh_flag(*about_devices, *settable, by_default, guards);
+                    (Some(worded(text, truth)), guard, guess)
                 }
                 Atom::On { text, accelerator } => {
-                    let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
+                    let clause = worded(text, truth);
                     (Some(clause), truth == *accelerator, 1)
                 }
                 // Nobody who asks for the system has asked for the device.
                 Atom::Platform { text } => {
-                    let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
+                    let clause = worded(text, truth);
                     set.push((atom, truth));
                     set_clauses.push(clause.clone());
                     way.conditions.push(clause);
@@ -172,9 +175,7 @@ impl Interp<'_> {
             if guards && (guard || picks) {
                 return None;
             }
-            let open = self.tests.split.contains(&atom)
-                || !self.implied(path, atom, truth)
-                || truth && self.may_go_well(atom, cube);
+            let open = self.is_open((atom, truth), cube);
             if !idle.contains(&atom) && open {
                 way.guesses += guess;
                 if guess > 1 {
@@ -190,19 +191,45 @@ impl Interp<'_> {
             }
         }
         usual.extend(&way.hardware);
-        if way.guesses > 0 && self.certain_on(&usual, bad, &chance) {
-            way.guesses = 0;
-            way.conditions.clear();
-        }
-        usual.extend(&set);
-        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad, &chance) {
-            way.guesses = 0;
-            way.conditions = set_clauses;
-        }
+        self.forgive_guesses(&mut way, usual, (&set, set_clauses), &chance, bad);
         if way.guesses == 0 && way.shadow.is_none() {
             self.widen(&mut way, bad);
         }
         Some(way)
+    }
+
+    /// Does the path say otherwise? Be it that another alternative is looked at, or that there was no room for what it once said.
+    fn is_ruled_out(&self, (atom, truth): Literal) -> bool {
+        self.tests.taken.contains(&(atom, !truth)) || self.d.lost_on(self.path).contains(&(atom, !truth))
+    }
+
+    /// May it be otherwise on the present path? What its own alternative, or an error that need not come, makes so is no
+    /// matter of course either.
+    fn is_open(&mut self, (atom, truth): Literal, cube: &[Literal]) -> bool {
+        self.tests.split.contains(&atom)
+            || !self.implied(self.path, atom, truth)
+            || truth && self.may_go_well(atom, cube)
+    }
+
+    /// A way needs no coincidence if it goes wrong on such machines however this point is reached, or wherever what somebody can
+    /// set, which is `set` with its clauses, is so.
+    fn forgive_guesses(
+        &mut self,
+        way: &mut Way,
+        mut usual: Vec<Literal>,
+        (set, set_clauses): (&[Literal], Vec<String>),
+        chance: &[Literal],
+        bad: Cond,
+    ) {
+        if way.guesses > 0 && self.certain_on(&usual, bad, chance) {
+            way.guesses = 0;
+            way.conditions.clear();
+        }
+        usual.extend(set);
+        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad, chance) {
+            way.guesses = 0;
+            way.conditions = set_clauses;
+        }
     }
 
     /// Leaves out that GPUs are few where it goes wrong with more of them, too.

@@ -4,7 +4,7 @@ use crate::flow::domain::diagram::{Cond, Dd, FALSE};
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::{Kind, Meeting};
 use crate::flow::domain::value::{Device, OriginId, OuterId, Value};
-use crate::flow::machine::Interp;
+use crate::flow::machine::{Interp, Test};
 use crate::flow::observers::mismatch::clash::is_fixed;
 use crate::ir::ExprId;
 use crate::torch::{ArgRule, Elsewhere, Share};
@@ -185,47 +185,10 @@ impl Interp<'_> {
             return Pair::Unreached;
         }
         let mut bad = self.d.and(clash.bad, involved);
-        for d in [da, db] {
-            // Who names no device means the default one.
-            if let Device::Named(o) = d
-                && let Some(&none) = self.tests.atoms.get(&crate::flow::machine::Test::Compare(
-                    0,
-                    Value::Outer(o),
-                    Value::None,
-                ))
-            {
-                let none = self.d.atom(none);
-                let named = self.d.not(none);
-                bad = self.d.and(bad, named);
-            }
-            // Where the program knows that it is no tensor, none meets.
-            if let Device::Of(o) = d
-                && let Some(&other) = self.evidence.no_tensors.get(&o)
-            {
-                let tensor = self.d.not(other);
-                bad = self.d.and(bad, tensor);
-            }
-        }
+        bad = self.where_both_are_tensors([da, db], bad);
         // What the program knows of where these are holds, and is no coincidence.
         let before = self.path;
-        for (d, origin) in [(da, oa), (db, ob)] {
-            if let Device::Of(o) | Device::Named(o) = d {
-                let there = match clash.difference {
-                    Difference::Chosen { .. } => self.outer_is_on(o, "cpu"),
-                    _ => self.if_on_cuda(o),
-                };
-                self.path = self.d.and(self.path, there);
-            }
-            // Nor is that it is a tensor, of which this is the device, or whatever else has one.
-            if let Device::Of(o) = d {
-                let there = if self.was_put_there(origin) {
-                    self.may_have_a_device(o)
-                } else {
-                    self.may_be_a_tensor(o)
-                };
-                self.path = self.d.and(self.path, there);
-            }
-        }
+        self.assume_places(clash.difference, [(da, oa), (db, ob)]);
         if let Some(part) = clash.part {
             let there = self.may_be_a_tensor(part);
             self.path = self.d.and(self.path, there);
@@ -292,5 +255,48 @@ impl Interp<'_> {
         let on = self.d.or(fine, past);
         self.path = self.d.and(self.path, on);
         Pair::Refused
+    }
+    /// Where it goes wrong without the cases in which one of the two names no device, or is no tensor.
+    fn where_both_are_tensors(&mut self, devices: [Device; 2], mut bad: Cond) -> Cond {
+        for d in devices {
+            // Who names no device means the default one.
+            if let Device::Named(o) = d
+                && let Some(&none) = self.tests.atoms.get(&Test::Compare(0, Value::Outer(o), Value::None))
+            {
+                let none = self.d.atom(none);
+                let named = self.d.not(none);
+                bad = self.d.and(bad, named);
+            }
+            // Where the program knows that it is no tensor, none meets.
+            if let Device::Of(o) = d
+                && let Some(&other) = self.evidence.no_tensors.get(&o)
+            {
+                let tensor = self.d.not(other);
+                bad = self.d.and(bad, tensor);
+            }
+        }
+        bad
+    }
+
+    /// Goes on where these outside things are where the two parties have them.
+    fn assume_places(&mut self, difference: Difference, devices: [(Device, OriginId); 2]) {
+        for (d, origin) in devices {
+            if let Device::Of(o) | Device::Named(o) = d {
+                let there = match difference {
+                    Difference::Chosen { .. } => self.outer_is_on(o, "cpu"),
+                    _ => self.if_on_cuda(o),
+                };
+                self.path = self.d.and(self.path, there);
+            }
+            // Nor is that it is a tensor, of which this is the device, or whatever else has one.
+            if let Device::Of(o) = d {
+                let there = if self.was_put_there(origin) {
+                    self.may_have_a_device(o)
+                } else {
+                    self.may_be_a_tensor(o)
+                };
+                self.path = self.d.and(self.path, there);
+            }
+        }
     }
 }

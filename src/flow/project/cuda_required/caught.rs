@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use super::GPUS;
-use super::refuses::{is_within, outermost};
+use super::places::{is_within, outermost};
 use crate::flow::machine::catches_missing_device;
 use crate::flow::query::reaching_values::blocks;
 use crate::ir::{ArgKind, Block, Call, Expr, ExprId, ExprList, Handler, Module, Stmt, StmtId, Whole};

@@ -1,7 +1,6 @@
 //! Where functions refuse to go on without CUDA.
 
 use std::cell::RefCell;
-use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,13 +12,10 @@ use crate::flow::query::call_sites::own_method;
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::blocks;
 use crate::ir::{
-    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
-    UnaryOp, Var,
+    Arg, ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId, UnaryOp, Var,
 };
-use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
-use crate::span::Span;
+use crate::link::{ModIdx, Program, Target};
 use crate::sym::Sym;
-use crate::torch;
 use crate::work::spend;
 
 /// How often calls of what refuses are followed.
@@ -52,7 +48,7 @@ pub(super) type Points = FxHashMap<Function, Point>;
 pub(super) struct Known {
     pub(super) points: Points,
     /// The functions that the present one has asked for.
-    asked: RefCell<Vec<Function>>,
+    pub(super) asked: RefCell<Vec<Function>>,
 }
 
 impl Known {
@@ -115,104 +111,6 @@ pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
     always(points.get(&(m, FuncId(0))))
 }
 
-/// Does the function only run once its file has been imported, which does not go on without CUDA? What the file's body runs on the way
-/// there is no part of that.
-pub(super) fn after_import(program: &Program, points: &Points, m: ModIdx, f: FuncId) -> bool {
-    let until = points.get(&(m, FuncId(0))).map_or(0, |p| p.after);
-    at_import(points, m) && !run_by_body(program, m, until).contains(&f)
-}
-
-/// The functions of a file that its body runs before that place, as far as names tell.
-fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
-    let ir = &program.get(m).ir;
-    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let (mut open, mut run) = (vec![FuncId(0)], FxHashSet::default());
-    while let Some(f) = open.pop() {
-        let own = if f == FuncId(0) { 0..number(ir.exprs.len()) } else { ir.function(f).exprs.clone() };
-        for e in own.map(ExprId) {
-            spend(1);
-            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
-                || ir.function_around(e) != f
-                || f == FuncId(0) && ir.span(e).end > until
-            {
-                continue;
-            }
-            match named(program, m, e) {
-                Some(Node::Function(at, g)) if at == m => {
-                    open.extend(ir.functions_in(ir.function(g).span).filter(|&g| run.insert(g)));
-                }
-                Some(Node::Class(key)) if key.module == m => {
-                    open.extend(ir.functions_in(ir.class(key.class).span).filter(|&g| run.insert(g)));
-                }
-                _ => {}
-            }
-        }
-    }
-    run
-}
-
-/// The `backward` of each `autograd.Function` whose `forward` refuses: that has run before.
-fn after_forward(program: &Program, m: ModIdx, known: &Known) -> Vec<Span> {
-    let linked = program.get(m);
-    let is_function = |p: &Sym| torch::base_class(*p).is_some_and(|b| b.kind == torch::Base::Function);
-    let classes =
-        linked.classes.iter().enumerate().filter(|(_, info)| info.externals.iter().any(is_function));
-    let backward = classes.filter_map(|(n, _)| {
-        let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
-        let forward = known.get(&program.find_method(class, Sym::new("forward"))?)?;
-        let backward = program.own_method(class, Sym::new("backward"))?;
-        (forward.refusal == Some(Refusal::Always)).then(|| linked.ir.function(backward).span)
-    });
-    backward.collect()
-}
-
-/// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
-/// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
-pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own: &Own) -> Vec<Span> {
-    let ir = &program.get(m).ir;
-    let whole = !uses.anywhere() && at_import(&known.points, m);
-    let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
-    let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
-    // Nobody is looked at again for what is asked from here on.
-    known.asked.take();
-    let mut found = after_forward(program, m, known);
-    let mut memo = Memo::default();
-    for (n, function) in ir.functions.iter().enumerate() {
-        let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-        if function.kind == FuncKind::Function && whole && !run.contains(&func) {
-            found.push(function.span);
-        } else {
-            // A script that needs CUDA says so itself; what it works with has its own reasons.
-            let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
-            memo.clear();
-            Refuses { program, module: m, func, known, uses, own, memo: &memo }.there(
-                function.body,
-                &mut Passed::default(),
-                &mut found,
-            );
-        }
-    }
-    outermost(found)
-}
-
-/// The places without those that are in another one, in order.
-pub(super) fn outermost(mut places: Vec<Span>) -> Vec<Span> {
-    places.sort_unstable_by_key(|at| (at.start, Reverse(at.end)));
-    let mut until = 0;
-    places.retain(|at| {
-        let kept = at.end > until;
-        until = until.max(at.end);
-        kept
-    });
-    places
-}
-
-/// Is the place in one of these, of which none is in another, and which are in order?
-pub(super) fn is_within(places: &[Span], at: Span) -> bool {
-    let next = places.partition_point(|place| place.start <= at.start);
-    next.checked_sub(1).is_some_and(|n| places[n].contains(at))
-}
-
 /// What has been found out of one function: the same is asked from every branch around it.
 #[derive(Default)]
 pub(super) struct Memo {
@@ -226,39 +124,13 @@ impl Memo {
     /// Room that is kept for the next function: most are small.
     const ROOM: usize = 64;
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         fn clear<K, V>(map: &mut RefCell<FxHashMap<K, V>>) {
             let map = map.get_mut();
             if map.capacity() > Memo::ROOM { *map = FxHashMap::default() } else { map.clear() }
         }
         clear(&mut self.blocks);
         clear(&mut self.leaving);
-    }
-}
-
-/// Tests that have been come past where they were true only with CUDA.
-#[derive(Default)]
-struct Passed {
-    tests: Vec<u64>,
-    known: FxHashMap<u64, u32>,
-}
-
-impl Passed {
-    fn push(&mut self, test: u64) {
-        self.tests.push(test);
-        *self.known.entry(test).or_default() += 1;
-    }
-
-    fn truncate(&mut self, len: usize) {
-        for test in self.tests.drain(len..) {
-            if let Some(n) = self.known.get_mut(&test) {
-                *n -= 1;
-            }
-        }
-    }
-
-    fn contains(&self, test: u64) -> bool {
-        self.known.get(&test).is_some_and(|&n| n > 0)
     }
 }
 
@@ -291,7 +163,7 @@ impl Refuses<'_> {
     }
 
     /// The first statement of the block that is not passed without CUDA.
-    fn block(&self, block: Block) -> Option<Point> {
+    pub(super) fn block(&self, block: Block) -> Option<Point> {
         if let Some(&known) = self.memo.blocks.borrow().get(&block) {
             return known;
         }
@@ -329,7 +201,7 @@ impl Refuses<'_> {
         leaves
     }
 
-    fn stmt(&self, s: StmtId) -> Option<Point> {
+    pub(super) fn stmt(&self, s: StmtId) -> Option<Point> {
         spend(1);
         let after = self.ir().stmt_span(s).end;
         let point = |refusal| Some(Point { after, refusal });
@@ -391,121 +263,6 @@ impl Refuses<'_> {
         }
     }
 
-    /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
-    /// sets and what follows reads: nobody goes on past them all.
-    fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
-        // Nothing reads it that is not there.
-        let &last = later.last()?;
-        if !self.uses.anywhere() {
-            return None;
-        }
-        let ir = self.ir();
-        let function = ir.function(self.func);
-        let branches = branches_without_else(ir, s)?;
-        spend(branches.len());
-        // A file's own variables may be set by others.
-        if function.kind != FuncKind::Function || !branches.iter().all(|&b| self.ends(b) == Some(true)) {
-            return None;
-        }
-        let after = ir.stmt_span(s).end;
-        let unset_else = |&target: &ExprId| {
-            let param = function.params.iter().any(|p| ir.expr(target) == Expr::Var(Var::Local(p.slot)));
-            let set = |block: Block| sets(ir, block).any(|e| ir.names_the_same(e, target));
-            let elsewhere = || {
-                let mut others = ir.settings_in(target, ir.stmts_of(function));
-                others.any(|other| !ir.stmt_span(s).contains(ir.stmt_span(other.stmt)))
-            };
-            matches!(ir.expr(target), Expr::Var(Var::Local(_)))
-                && !param
-                && branches.iter().all(|&b| set(b))
-                && !elsewhere()
-                && self.reads(Span::new(after, ir.stmt_span(last).end), target)
-        };
-        let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
-        found.then_some(Point { after, refusal: Some(Refusal::Always) })
-    }
-
-    /// Do the function's statements in this part of the text mention the variable?
-    fn reads(&self, part: Span, variable: ExprId) -> bool {
-        let ir = self.ir();
-        let Expr::Var(variable) = ir.expr(variable) else { return false };
-        let all = ir.mentions_in(variable, ir.function(self.func).exprs.clone());
-        // Of statements that follow one another the expressions do, too.
-        let from = all.partition_point(|&e| ir.span(e).start < part.start);
-        all.get(from).is_some_and(|&e| part.contains(ir.span(e)))
-    }
-
-    /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
-    /// were true only where CUDA is, when it was come past them.
-    fn there(&self, block: Block, passed: &mut Passed, found: &mut Vec<Span>) {
-        let ir = self.ir();
-        let statements = ir.block(block);
-        let (Some(&last), known) = (statements.last(), passed.tests.len()) else { return };
-        for (n, &s) in statements.iter().enumerate() {
-            for inner in blocks(ir, ir.stmt(s)) {
-                self.there(inner, passed, found);
-            }
-            if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
-                let key = ir.name_key(test);
-                let before = || key.is_some_and(|key| passed.contains(key));
-                let branch = match self.only_with_cuda(test) {
-                    Some(outcome) => Some(if outcome { then } else { orelse }),
-                    None => before().then_some(then),
-                };
-                found.extend(branch.and_then(|b| {
-                    let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
-                    Some(Span { start: ir.stmt_span(*first).start, end: ir.stmt_span(*last).end })
-                }));
-                if let Some(key) = key
-                    && self.uses.anywhere()
-                    && self.is_lasting(test)
-                    && self.block(then).is_some()
-                {
-                    passed.push(key);
-                }
-            }
-            // What comes after the branch of a script still does.
-            if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
-                found.push(Span { start: point.after, end: ir.stmt_span(last).end });
-                break;
-            }
-        }
-        passed.truncate(known);
-    }
-
-    /// Is it a variable that the function does not set any more?
-    fn is_lasting(&self, e: ExprId) -> bool {
-        let ir = self.ir();
-        let mut set = ir.settings_in(e, ir.stmts_of(ir.function(self.func)));
-        matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
-            && !set.any(|s| ir.stmt_span(s.stmt).start > ir.span(e).end)
-    }
-
-    /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who
-    /// made the object has taken one.
-    fn counts_branches(&self) -> bool {
-        self.uses == Uses::OnTheWay || self.uses == Uses::All && self.is_constructor()
-    }
-
-    /// Does nobody without CUDA go on after the block? With `true`, the caller of the function does not either.
-    fn ends(&self, block: Block) -> Option<bool> {
-        match self.block(block) {
-            Some(point) => Some(point.refusal == Some(Refusal::Always)),
-            None => self.leaves(block),
-        }
-    }
-
-    /// Does the block leave the function? With `true`, its caller does not go on either.
-    fn leaves(&self, block: Block) -> Option<bool> {
-        let &last = self.ir().block(block).last()?;
-        match *self.ir().stmt(last) {
-            Stmt::Raise { .. } => Some(true),
-            Stmt::Return(_) => Some(false),
-            Stmt::Expr(e) => self.exits(e).then_some(true),
-            _ => None,
-        }
-    }
-
     fn makes_parts(&self) -> bool {
         self.ir().function(self.func).kind == FuncKind::Function && self.is_constructor()
     }
@@ -515,12 +272,6 @@ impl Refuses<'_> {
         let ir = self.ir();
         matches!(ir.expr(e), Expr::Call(call)
             if ir.is_builtin(ir.call(call).func, "range"))
-    }
-
-    fn exits(&self, e: ExprId) -> bool {
-        let Expr::Call(call) = self.ir().expr(e) else { return false };
-        matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
-            Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
     }
 
     /// `__name__ == "__main__"`
@@ -588,29 +339,6 @@ fn may_skip(ir: &Module, body: Block) -> bool {
     ir.block(body).iter().map(|&s| ir.stmt(s)).any(|s| {
         matches!(s, Stmt::Break | Stmt::Continue) || blocks(ir, s).into_iter().any(|b| may_skip(ir, b))
     })
-}
-
-/// The branches of an `if` with `elif` and without `else`.
-fn branches_without_else(ir: &Module, s: StmtId) -> Option<Vec<Block>> {
-    let (mut branches, mut at) = (Vec::new(), s);
-    while let Stmt::If { then, orelse, .. } = *ir.stmt(at) {
-        branches.push(then);
-        match *ir.block(orelse) {
-            [] => return (branches.len() > 1).then_some(branches),
-            [only] => at = only,
-            _ => return None,
-        }
-    }
-    None
-}
-
-/// What the statements of the block itself set.
-fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
-    let targets = |&s: &StmtId| match *ir.stmt(s) {
-        Stmt::Assign { targets, .. } => ir.list(targets),
-        _ => &[],
-    };
-    ir.block(block).iter().flat_map(targets).copied()
 }
 
 /// May the call give something for this parameter?

@@ -113,30 +113,7 @@ impl Scan<'_> {
             let owner = self.owner(e);
             !empty && (!self.builds_module(owner) || self.is_of_moved_base(owner))
         } else if let Some(op) = torch::function(path) {
-            let placed = op.accepts.device
-                && call.args.iter().any(|a| {
-                    a.kind == ArgKind::DoubleStar
-                        || a.kind == ArgKind::Keyword(self.names.device)
-                            && self.ir.expr(a.value) != Expr::None
-                });
-            let makes = matches!(op.kind, Kind::Factory | Kind::Distribution)
-                || matches!(
-                    op.result,
-                    torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_)
-                );
-            if placed && makes && self.is_beside(call) {
-                let owner = self.owner(e);
-                self.found.beside.insert(owner);
-            }
-            let large = placed && call.args.iter().any(|a| self.is_large(a.value));
-            let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
-            // What has no dimensions meets tensors anywhere.
-            if makes && !placed && self.is_of_number(call) {
-                self.own(e);
-                return;
-            }
-            let open = !placed || large;
-            makes && !self.is_registered(self.ir.span(e)) && open || demands
+            self.is_decided_by_operator(e, op, call)
         } else if let Some(fact) = torch::call(path) {
             if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
                 self.uses(e);
@@ -153,6 +130,33 @@ impl Scan<'_> {
         } else if path.as_str() == "torch.device" {
             self.hint(e);
         }
+    }
+
+    /// Does a call of this operator decide a device? Notes what it tells besides.
+    fn is_decided_by_operator(&mut self, e: ExprId, op: &torch::Op, call: Call<'_>) -> bool {
+        let placed = op.accepts.device
+            && call.args.iter().any(|a| {
+                a.kind == ArgKind::DoubleStar
+                    || a.kind == ArgKind::Keyword(self.names.device) && self.ir.expr(a.value) != Expr::None
+            });
+        let makes = matches!(op.kind, Kind::Factory | Kind::Distribution)
+            || matches!(
+                op.result,
+                torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_)
+            );
+        if placed && makes && self.is_beside(call) {
+            let owner = self.owner(e);
+            self.found.beside.insert(owner);
+        }
+        let large = placed && call.args.iter().any(|a| self.is_large(a.value));
+        let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
+        // What has no dimensions meets tensors anywhere.
+        if makes && !placed && self.is_of_number(call) {
+            self.own(e);
+            return false;
+        }
+        let open = !placed || large;
+        makes && !self.is_registered(self.ir.span(e)) && open || demands
     }
 
     /// `torch.tensor(self.window)` of what the function has been given as a number.

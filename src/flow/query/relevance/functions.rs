@@ -20,6 +20,7 @@ use crate::flow::query::relevance::graph::{Found, Node, number};
 use crate::flow::query::relevance::import_effects;
 use crate::flow::query::relevance::import_effects::ImportTime;
 use crate::flow::query::relevance::import_helpers::Helpers;
+use crate::flow::query::relevance::layout::{Layout, index};
 use crate::flow::query::relevance::moved_by_others::{Move, moves_in};
 use crate::flow::query::relevance::setup_methods::SetUp;
 use crate::ir::{ClassId, ExprId, FuncId, Module};
@@ -55,7 +56,7 @@ struct Facts {
     pub(crate) telling: Vec<bool>,
     /// It holds a seed itself, or a method that it calls on its own object does.
     pub(crate) own: Vec<bool>,
-    /// Calls in it and in what it calls, as far as can be told; never more than [`MAX_CALLS`].
+    /// Calls in it and in what it calls, as far as can be told; never more than `MAX_CALLS`.
     pub(crate) calls: Vec<u32>,
     /// Its text names a variable of the environment that is about devices.
     pub(crate) environment: bool,
@@ -69,12 +70,8 @@ struct Facts {
     moves: OnceLock<Vec<Move>>,
 }
 
-/// Where counting calls stops.
-const MAX_CALLS: u32 = 10_000;
 /// How far from what decides a device a function may be, to be interpreted for itself.
 const ENTRY_HOPS: u32 = 3;
-/// How deep calls of calls are counted.
-const CALL_DEPTH: usize = 6;
 
 impl Relevance {
     /// Looks at every file of the program, on the current thread pool.
@@ -256,146 +253,4 @@ thread_local! {
 fn is_environment(text: Sym) -> bool {
     let says = |text: &str| ["CUDA", "VISIBLE_DEVICES"].iter().any(|part| text.contains(part));
     ENVIRONMENT.with(|known| known.ask(text, says))
-}
-
-/// Numbers for nodes: a file's functions, then its module-level variables.
-struct Layout {
-    pub(crate) starts: Vec<u32>,
-    pub(crate) functions: Vec<u32>,
-    pub(crate) len: usize,
-}
-
-/// Callers by callee.
-struct Callers {
-    pub(crate) starts: Vec<u32>,
-    pub(crate) callers: Vec<u32>,
-}
-
-impl Callers {
-    fn of(&self, node: u32) -> &[u32] {
-        &self.callers[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
-    }
-}
-
-impl Layout {
-    fn new(program: &Program) -> Self {
-        let (mut starts, mut functions, mut len) = (Vec::new(), Vec::new(), 0);
-        for linked in &program.modules {
-            starts.push(number(len));
-            functions.push(number(linked.ir.functions.len()));
-            len += linked.ir.functions.len() + linked.bindings.len();
-        }
-        Self { starts, functions, len }
-    }
-
-    fn number(&self, node: Node) -> u32 {
-        match node {
-            Node::Function(m, f) => self.starts[m.0 as usize] + f.0,
-            Node::Variable(m, slot) => {
-                self.starts[m.0 as usize] + self.functions[m.0 as usize] + u32::from(slot)
-            }
-        }
-    }
-
-    /// These nodes, and what mentions them in so many hops. A table of functions takes two: which of them is meant
-    /// is mostly known only when the program runs.
-    fn reach(&self, from: &mut dyn Iterator<Item = &Node>, callers: &Callers, hops: u32) -> Vec<bool> {
-        let mut reached = vec![false; self.len];
-        let mut rounds: Vec<Vec<u32>> = vec![from.map(|&node| self.number(node)).collect(), Vec::new()];
-        for hop in 0..=hops {
-            rounds.push(Vec::new());
-            for at in rounds.remove(0) {
-                if std::mem::replace(&mut reached[at as usize], true) {
-                    continue;
-                }
-                let later = usize::from(hop > 0 && self.is_variable(at));
-                rounds[later].extend(callers.of(at).iter().filter(|&&c| !reached[c as usize]));
-            }
-            if rounds.iter().all(Vec::is_empty) {
-                break;
-            }
-        }
-        reached
-    }
-
-    fn is_variable(&self, at: u32) -> bool {
-        let m = self.starts.partition_point(|&start| start <= at).saturating_sub(1);
-        at - self.starts[m] >= self.functions[m]
-    }
-
-    /// Calls in each node and in what it mentions.
-    fn calls(&self, found: &[Found]) -> Vec<u32> {
-        let mut own = vec![0; self.len];
-        for (m, f) in found.iter().enumerate() {
-            let start = self.starts[m] as usize;
-            own[start..start + f.calls.len()].copy_from_slice(&f.calls);
-        }
-        let edges: Vec<(u32, u32)> = found
-            .iter()
-            .flat_map(|f| &f.edges)
-            .map(|&(from, to)| (self.number(from), self.number(to)))
-            .collect();
-        let mut all = own.clone();
-        for _ in 1..CALL_DEPTH {
-            let mut next = own.clone();
-            for &(from, to) in &edges {
-                let sum = &mut next[from as usize];
-                *sum = (*sum + all[to as usize]).min(MAX_CALLS);
-            }
-            all = next;
-        }
-        all
-    }
-
-    /// What each node mentions of its own file.
-    fn callees_in_files(&self, found: &[Found]) -> Vec<Vec<u32>> {
-        let mut callees: Vec<Vec<u32>> = vec![Vec::new(); self.len];
-        for &(from, to) in
-            found.iter().flat_map(|f| &f.edges).filter(|(from, to)| from.module() == to.module())
-        {
-            callees[self.number(from) as usize].push(self.number(to));
-        }
-        callees
-    }
-
-    /// Carries questions from callers to callees of the same file: which other files are there must not matter.
-    fn asked_before(&self, found: &[Found], callees: &[Vec<u32>]) -> Vec<bool> {
-        let asking = found
-            .iter()
-            .enumerate()
-            .flat_map(|(m, f)| f.asking.iter().map(move |&func| Node::Function(index(m), func)));
-        let mut work: Vec<u32> = asking.map(|node| self.number(node)).collect();
-        let mut asked = vec![false; self.len];
-        while let Some(at) = work.pop() {
-            for &callee in &callees[at as usize] {
-                if !std::mem::replace(&mut asked[callee as usize], true) {
-                    work.push(callee);
-                }
-            }
-        }
-        asked
-    }
-
-    fn callers(&self, found: &[Found]) -> Callers {
-        let edges = || found.iter().flat_map(|f| &f.edges);
-        let mut starts = vec![0_u32; self.len + 1];
-        for &(_, to) in edges() {
-            starts[self.number(to) as usize + 1] += 1;
-        }
-        for n in 0..self.len {
-            starts[n + 1] += starts[n];
-        }
-        let mut next = starts.clone();
-        let mut callers = vec![0; starts[self.len] as usize];
-        for &(from, to) in edges() {
-            let at = &mut next[self.number(to) as usize];
-            callers[*at as usize] = self.number(from);
-            *at += 1;
-        }
-        Callers { starts, callers }
-    }
-}
-
-fn index(n: usize) -> ModIdx {
-    ModIdx(number(n))
 }

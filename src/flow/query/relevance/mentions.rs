@@ -230,6 +230,51 @@ impl Scan<'_> {
     pub(crate) fn call(&mut self, e: ExprId, call: Call<'_>, by_name: bool) {
         let owner = self.owner(e);
         self.found.calls[owner.0 as usize] += 1;
+        self.decided_by_arguments(e, owner, call);
+        let callee = match self.ir.expr(call.func) {
+            Expr::Var(_) | Expr::Attr { .. } if by_name || !self.is_of_local(call.func) => {
+                self.program.resolve_expr(self.module, call.func)
+            }
+            _ => None,
+        };
+        // `(Large if large else Small)(width)`
+        if let Expr::IfElse(id) = self.ir.expr(call.func) {
+            for class in [self.ir.if_else(id).then, self.ir.if_else(id).orelse] {
+                if let Some(Resolved::Class(key)) = self.program.resolve_expr(self.module, class)
+                    && let Some((m, f)) = self.program.find_method(key, self.names.init)
+                {
+                    self.edge(owner, self.ir.span(e), Node::Function(m, f));
+                }
+            }
+        }
+        let for_itself = by_name && self.program.is_local_import(self.module, call.func);
+        match callee {
+            Some(Resolved::External(path)) => self.external(e, path, call),
+            // `self.table = make_table(…)`: the constructor keeps what that makes.
+            Some(Resolved::Function(m, f)) if self.ir.function(owner).name == self.names.init => {
+                self.found.helpers.push(((self.module, owner), (m, f)));
+            }
+            Some(Resolved::Class(key)) if !for_itself => {
+                if let Some((m, f)) = self.program.find_method(key, self.names.init) {
+                    self.edge(owner, self.ir.span(e), Node::Function(m, f));
+                }
+                if packs_sequences(&self.program.get(key.module).ir) {
+                    self.hands_lengths(owner);
+                }
+                // A module that nothing moves is on the CPU; one that belongs to a module moves with it.
+                if self.is_module_class(key) && !self.builds_module(owner) {
+                    self.seed_in(owner, self.ir.span(e));
+                }
+            }
+            _ if self.is_of_modules(call.func) && !self.builds_module(owner) => {
+                self.seed_in(owner, self.ir.span(e));
+            }
+            _ => {}
+        }
+    }
+
+    /// What the arguments of a call decide, whatever is called.
+    fn decided_by_arguments(&mut self, e: ExprId, owner: FuncId, call: Call<'_>) {
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
             && name == self.names.to
             && call.args.iter().any(|a| self.is_index(e, a.value))
@@ -273,46 +318,6 @@ impl Scan<'_> {
             && call.args.iter().any(|a| self.is_legacy_type(a.value))
         {
             self.seed(e);
-        }
-        let callee = match self.ir.expr(call.func) {
-            Expr::Var(_) | Expr::Attr { .. } if by_name || !self.is_of_local(call.func) => {
-                self.program.resolve_expr(self.module, call.func)
-            }
-            _ => None,
-        };
-        // `(Large if large else Small)(width)`
-        if let Expr::IfElse(id) = self.ir.expr(call.func) {
-            for class in [self.ir.if_else(id).then, self.ir.if_else(id).orelse] {
-                if let Some(Resolved::Class(key)) = self.program.resolve_expr(self.module, class)
-                    && let Some((m, f)) = self.program.find_method(key, self.names.init)
-                {
-                    self.edge(owner, self.ir.span(e), Node::Function(m, f));
-                }
-            }
-        }
-        let for_itself = by_name && self.program.is_local_import(self.module, call.func);
-        match callee {
-            Some(Resolved::External(path)) => self.external(e, path, call),
-            // `self.table = make_table(…)`: the constructor keeps what that makes.
-            Some(Resolved::Function(m, f)) if self.ir.function(owner).name == self.names.init => {
-                self.found.helpers.push(((self.module, owner), (m, f)));
-            }
-            Some(Resolved::Class(key)) if !for_itself => {
-                if let Some((m, f)) = self.program.find_method(key, self.names.init) {
-                    self.edge(owner, self.ir.span(e), Node::Function(m, f));
-                }
-                if packs_sequences(&self.program.get(key.module).ir) {
-                    self.hands_lengths(owner);
-                }
-                // A module that nothing moves is on the CPU; one that belongs to a module moves with it.
-                if self.is_module_class(key) && !self.builds_module(owner) {
-                    self.seed_in(owner, self.ir.span(e));
-                }
-            }
-            _ if self.is_of_modules(call.func) && !self.builds_module(owner) => {
-                self.seed_in(owner, self.ir.span(e));
-            }
-            _ => {}
         }
     }
 

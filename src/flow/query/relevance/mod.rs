@@ -7,6 +7,7 @@ pub(crate) mod functions;
 pub(crate) mod graph;
 pub(crate) mod import_effects;
 pub(crate) mod import_helpers;
+pub(crate) mod layout;
 pub(crate) mod mentions;
 pub(crate) mod moved_by_others;
 pub(crate) mod registered;

@@ -1,0 +1,243 @@
+//! Findings that the project's other files refute: who comes there has CUDA, or another default, or has seen to it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::project::{Reading, mentions, projects, projects_of};
+use crate::assumption::{Assumption, ByDefault, Spot, Way};
+use crate::finding::{Code, Finding};
+use crate::flow::{
+    Behind, CudaOnly, GPUS, Grouped, MOVE, Passed, Paths, QUESTION, SETTERS, SetBefore, Target, Uses,
+    all_nccl, class_of, function_at, stays,
+};
+use crate::ir::FuncId;
+use crate::link::{ClassKey, Program};
+use crate::span::{FileId, Place, Span};
+use crate::torch::{GPU_GROUP_MAKER, GROUP_MAKER, libraries_for_cuda};
+use crate::world::World;
+
+/// `torch.load` without `map_location`.
+pub(super) const LOAD: Code = Code(105);
+/// A device that a module chooses for itself.
+pub(super) const IN_MODULE: Code = Code(305);
+/// A model in evaluation mode that is run with gradients.
+const WITH_GRADIENTS: Code = Code(506);
+/// A tensor that is made on the host only to be moved.
+pub(super) const COPIED: Code = Code(601);
+/// Double precision on MPS.
+pub(super) const DOUBLE_ON_MPS: Code = Code(701);
+/// A group of processes of which none chooses its GPU.
+const SAME_GPU: Code = Code(406);
+
+/// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
+pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<(FileId, bool)> =
+        findings.iter().flat_map(|f| f.ways().map(|way| (way.spot.file, f.code == IN_MODULE))).collect();
+    let passed = Passed::on_ways(&reading.program, findings.iter().flat_map(Finding::ways));
+    for project in projects(dependent.iter().map(|d| d.0), reading) {
+        let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
+        let known = project.modules(reading);
+        let asked = Behind::asks(&reading.program, &known);
+        let words = [&[QUESTION, GPUS, MOVE, GROUP_MAKER, GPU_GROUP_MAKER], libraries_for_cuda()].concat();
+        if !project.complete(reading, &|text| asked || mentions(text, &words)) {
+            continue;
+        }
+        let graph = project.graph(reading);
+        let packages = project.packages(reading);
+        let program = &reading.program;
+        let cuda_only = CudaOnly::in_packages(program, &packages);
+        let built = |way: &Way| program.module_of(way.spot.file).is_some_and(|m| cuda_only.contains(m));
+        let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
+        let of = |uses: Uses| Behind::of(program, &graph, uses, findings.iter().flat_map(Finding::ways));
+        let refused = of(Uses::None);
+        // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
+        let bound = in_module.then(|| of(Uses::Making));
+        // Who comes there has taken one of some branches, whether or not it can be mended for itself.
+        let needed = of(Uses::OnTheWay);
+        // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
+        let made = (in_module && !project.is_built()).then_some(&needed);
+        findings.retain_mut(|f| {
+            let (code, in_module) = (f.code, f.code == IN_MODULE);
+            let behind = |b: &Behind, way: &Way| b.contains(program, way);
+            let bound = bound.as_ref().filter(|_| in_module);
+            let refuses = |way: &Way| {
+                project.holds(way.spot.file, inputs)
+                    && (code != LOAD && imported(way)
+                        || behind(&refused, way)
+                        || bound.is_some_and(|b| behind(b, way)))
+            };
+            let needed = if in_module { made } else { Some(&needed) };
+            let needs = |way: &Way| {
+                passed.is_passed(program, way)
+                    || project.holds(way.spot.file, inputs)
+                        && (code == LOAD && built(way) || needed.is_some_and(|b| behind(b, way)))
+            };
+            is_told(f, &refuses, &needs)
+        });
+    }
+    let program = &reading.program;
+    findings.retain_mut(|f| is_told(f, &|_| false, &|way| passed.is_passed(program, way)));
+    findings
+}
+
+/// Does it hang on machines without CUDA coming there?
+fn is_way(assumption: &Assumption) -> bool {
+    matches!(assumption, Assumption::CudaMissing(_))
+}
+
+/// Is a finding told that depends on ways, if those of them do not count that come past a refusal, or past something that needs
+/// CUDA itself? What goes wrong with CUDA, too, is told of such machines then.
+fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way) -> bool) -> bool {
+    if !f.assumes(is_way) || !f.ways().all(|way| refuses(way) || needs(way)) {
+        return true;
+    }
+    // Who refuses to go on without CUDA has thought of it.
+    match f.where_cuda_is.take() {
+        Some(message) if !f.ways().all(refuses) => {
+            (f.world, f.message) = (World::Cuda, message);
+            f.assumptions.retain(|a| !is_way(a));
+            true
+        }
+        // What refuses has thought of it. A use is told itself.
+        _ => !f.ways().all(refuses) && f.leave(),
+    }
+}
+
+/// The findings without those about what functions make on the CPU by default, where the programs that use them have set
+/// another default, or all who make the object.
+pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    for project in projects_of(&findings, |f, _| f.by_default().is_some(), reading) {
+        if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
+            continue;
+        }
+        let graph = project.graph(reading);
+        let program = &reading.program;
+        let here = |f: &Finding| f.by_default().filter(|_| project.holds(f.primary.place.file, inputs));
+        let before = [ByDefault::Device, ByDefault::Type].map(|by| {
+            let asked = findings.iter().filter(|f| here(f) == Some(by));
+            SetBefore::of(program, &graph, by, asked.flat_map(Finding::places))
+        });
+        findings.retain(|f| {
+            let Some(by) = here(f) else { return true };
+            !f.places().any(|p| before.iter().any(|b| b.reaches(program, p, by)))
+        });
+    }
+    findings
+}
+
+/// The findings without those about modules that the project makes itself and leaves on the CPU, or that it is still making.
+pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<FileId> =
+        findings.iter().flat_map(Finding::on_modules).map(|spot| spot.file).collect();
+    for project in projects(dependent.into_iter(), reading) {
+        if !project.complete(reading, &|_| true) {
+            continue;
+        }
+        // A library is there for programs that are not in sight, which may move what it leaves where it is.
+        let shared = project.is_built();
+        let graph = project.graph(reading);
+        let files = graph.files();
+        let program = &reading.program;
+        let target = |spot: &Spot| Some((program.module_of(spot.file)?, spot.entry));
+        let class = |spot: &Spot| target(spot).and_then(|(m, f)| class_of(program, m, f));
+        let paths = Paths::of(program, &graph, shared);
+        let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
+        findings.retain(|f| {
+            let mut stays = |spot: &Spot| {
+                if !project.holds(spot.file, inputs) {
+                    return false;
+                }
+                let rests = |k| *known.entry(k).or_insert_with(|| stays(program, files, k));
+                !shared && class(spot).is_some_and(rests)
+                    || target(spot).is_some_and(|target| paths.while_making(target))
+            };
+            f.on_modules().next().is_none() || !f.on_modules().all(&mut stays)
+        });
+    }
+    findings
+}
+
+/// The findings without those of this kind of which something holds that the paths to their causes say. The files that lead there are read.
+pub(super) fn answered_by_callers(
+    mut findings: Vec<Finding>,
+    reading: &mut Reading<'_>,
+    asks: &dyn Fn(&Finding, &Program) -> bool,
+    holds: &dyn Fn(&Finding, &Paths<'_>, &Reading<'_>) -> bool,
+) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    for project in projects_of(&findings, asks, reading) {
+        let here =
+            |f: &Finding, program: &Program| asks(f, program) && project.holds(f.primary.place.file, inputs);
+        let asked = findings.iter().filter(|f| here(f, &reading.program));
+        let targets: Vec<Target> =
+            asked.flat_map(causes).filter_map(|place| function_at(&reading.program, place)).collect();
+        let graph = project.callers(reading, &targets, &[]);
+        let paths = Paths::of(&reading.program, &graph, project.is_built());
+        findings.retain(|f| !(here(f, &reading.program) && holds(f, &paths, reading)));
+    }
+    findings
+}
+
+/// The findings without those that all callers in the project have seen to: they call without gradients, or choose a GPU
+/// before.
+pub(super) fn seen_to_by_callers(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let asks = |f: &Finding, _: &Program| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
+    answered_by_callers(findings, reading, &asks, &|f, paths, reading| {
+        function_at(&reading.program, f.primary.place).is_some_and(|target| match f.code {
+            WITH_GRADIENTS => paths.without_gradients(target),
+            _ => paths.after_choice(target),
+        })
+    })
+}
+
+/// The findings without those about machines without CUDA, MPS among them, at places that only the processes of NCCL groups come to.
+pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    // Each process of a group loads onto the one GPU that a file came from.
+    let asks = |f: &Finding, _: &Program| f.code == DOUBLE_ON_MPS || f.code != LOAD && f.assumes(is_way);
+    for project in projects_of(&findings, asks, reading) {
+        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER, GPU_GROUP_MAKER]));
+        let graph = project.graph(reading);
+        let program = &reading.program;
+        if !all_nccl(program, graph.files()) {
+            continue;
+        }
+        let here = |f: &Finding| asks(f, program) && project.holds(f.primary.place.file, inputs);
+        let spot = |way: &Way| {
+            let at = Span { start: way.spot.at, end: way.spot.at };
+            Place { file: way.spot.file, span: at }
+        };
+        let places = |f: &Finding| [causes(f), f.ways().map(spot).collect()].concat();
+        let asked = findings.iter().filter(|f| here(f)).flat_map(places);
+        let grouped = Grouped::of(program, &graph, asked);
+        let contains = |place: Place| grouped.contains(program, place);
+        findings.retain(|f| {
+            let spots = || f.code != DOUBLE_ON_MPS && f.ways().map(spot).all(contains);
+            !(here(f) && (spots() || causes(f).into_iter().all(contains)))
+        });
+    }
+    findings
+}
+
+/// The findings without those about copies that a program makes once.
+pub(super) fn copied_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let once = |f: &Finding, paths: &Paths<'_>| causes(f).into_iter().all(|place| paths.run_once(place));
+    // Other files can only show more calls: the project is read where something runs once as far as the files in sight say.
+    let copied = |f: &Finding, _: &Program| f.code == COPIED;
+    let mut open: FxHashSet<Place> = FxHashSet::default();
+    for project in projects_of(&findings, copied, reading) {
+        let graph = project.graph(reading);
+        let paths = Paths::of(&reading.program, &graph, project.is_built());
+        let may_be = findings.iter().filter(|f| f.code == COPIED && once(f, &paths));
+        open.extend(may_be.map(|f| f.primary.place));
+    }
+    let asks = |f: &Finding, _: &Program| f.code == COPIED && open.contains(&f.primary.place);
+    answered_by_callers(findings, reading, &asks, &|f, paths, _| once(f, paths))
+}
+
+/// The places of a finding's cause.
+pub(super) fn causes(f: &Finding) -> Vec<Place> {
+    if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() }
+}

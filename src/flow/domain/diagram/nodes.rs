@@ -1,0 +1,106 @@
+//! Nodes: each is made once, with what is known of the machine built in.
+
+use super::{Diagrams, GIVEN_UP, LEAF, MPS, Node, atom_at};
+use crate::flow::domain::atom::GPU_ATOMS;
+
+/// Of three numbers that nodes or operations are looked up by.
+pub(super) const fn hash(a: u32, b: u32, c: u32) -> usize {
+    const K: u64 = 0x9E37_79B9_7F4A_7C15;
+    let x = (((a as u64) << 32) | b as u64).wrapping_mul(K);
+    let x = ((x ^ (x >> 32)).wrapping_add(c as u64)).wrapping_mul(K);
+    (x >> 32) as usize
+}
+
+impl Diagrams {
+    /// Adds a node, with what is noted of each.
+    pub(super) fn push(&mut self, node: Node) -> u32 {
+        let chooses = match node.level {
+            LEAF => node.hi > 1,
+            _ => self.chooses[node.hi as usize] || self.chooses[node.lo as usize],
+        };
+        if chooses && node.level != LEAF {
+            self.deciding.insert(atom_at(node.level));
+        }
+        self.chooses.push(chooses);
+        self.nodes.push(node);
+        self.negations.resize(self.nodes.len().max(2), 0);
+        u32::try_from(self.nodes.len() - 1).unwrap_or(GIVEN_UP)
+    }
+
+    /// The node that asks this and leads there: the one that is known, or a new one.
+    fn insert(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
+        let mask = self.unique.len() - 1;
+        let mut at = hash(level, hi, lo) & mask;
+        loop {
+            let id = self.unique[at];
+            if id == 0 {
+                break;
+            }
+            let n = &self.nodes[id as usize];
+            if n.level == level && n.hi == hi && n.lo == lo {
+                return id;
+            }
+            at = (at + 1) & mask;
+        }
+        let paths = self.nodes[hi as usize].paths.saturating_add(self.nodes[lo as usize].paths);
+        let id = self.push(Node { level, hi, lo, paths });
+        self.unique[at] = id;
+        self.inner += 1;
+        if self.inner * 2 > self.unique.len() {
+            self.grow();
+        }
+        id
+    }
+
+    fn grow(&mut self) {
+        let mask = self.unique.len() * 2 - 1;
+        let mut unique = vec![0; mask + 1];
+        for &id in self.unique.iter().filter(|&&id| id != 0) {
+            let n = &self.nodes[id as usize];
+            let mut at = hash(n.level, n.hi, n.lo) & mask;
+            while unique[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            unique[at] = id;
+        }
+        self.unique = unique;
+    }
+
+    /// The diagram that asks this and leads there, without what cannot be on the way.
+    pub(super) fn make(&mut self, level: u32, mut hi: u32, mut lo: u32) -> u32 {
+        if is_gpus(level) {
+            hi = self.without_mps(hi);
+            while is_gpus(self.nodes[lo as usize].level) {
+                lo = self.nodes[lo as usize].lo;
+            }
+        }
+        self.insert_or(level, hi, lo)
+    }
+
+    /// What a diagram is on a machine with CUDA.
+    fn without_mps(&mut self, d: u32) -> u32 {
+        let n = self.nodes[d as usize];
+        match n.level {
+            MPS => n.lo,
+            level if is_gpus(level) => {
+                let lo = self.without_mps(n.lo);
+                if lo == n.lo { d } else { self.insert_or(level, n.hi, lo) }
+            }
+            _ => d,
+        }
+    }
+
+    fn insert_or(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
+        if hi == lo { hi } else { self.insert(level, hi, lo) }
+    }
+
+    /// A diagram where the atom of this level holds, and where it does not.
+    pub(super) fn split(&self, d: u32, level: u32) -> (u32, u32) {
+        let n = &self.nodes[d as usize];
+        if n.level == level { (n.hi, n.lo) } else { (d, d) }
+    }
+}
+
+const fn is_gpus(level: u32) -> bool {
+    level < GPU_ATOMS
+}

@@ -1,0 +1,108 @@
+//! Branches that nobody without CUDA goes on after: they refuse, leave the function, or all set what is needed later.
+
+use super::Uses;
+use super::refuses::{Point, Refusal, Refuses};
+use crate::ir::{Block, Expr, ExprId, FuncKind, Module, Stmt, StmtId, Var};
+use crate::link::Resolved;
+use crate::span::Span;
+use crate::work::spend;
+
+impl Refuses<'_> {
+    /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
+    /// sets and what follows reads: nobody goes on past them all.
+    pub(super) fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
+        // Nothing reads it that is not there.
+        let &last = later.last()?;
+        if !self.uses.anywhere() {
+            return None;
+        }
+        let ir = self.ir();
+        let function = ir.function(self.func);
+        let branches = branches_without_else(ir, s)?;
+        spend(branches.len());
+        // A file's own variables may be set by others.
+        if function.kind != FuncKind::Function || !branches.iter().all(|&b| self.ends(b) == Some(true)) {
+            return None;
+        }
+        let after = ir.stmt_span(s).end;
+        let unset_else = |&target: &ExprId| {
+            let param = function.params.iter().any(|p| ir.expr(target) == Expr::Var(Var::Local(p.slot)));
+            let set = |block: Block| sets(ir, block).any(|e| ir.names_the_same(e, target));
+            let elsewhere = || {
+                let mut others = ir.settings_in(target, ir.stmts_of(function));
+                others.any(|other| !ir.stmt_span(s).contains(ir.stmt_span(other.stmt)))
+            };
+            matches!(ir.expr(target), Expr::Var(Var::Local(_)))
+                && !param
+                && branches.iter().all(|&b| set(b))
+                && !elsewhere()
+                && self.reads(Span::new(after, ir.stmt_span(last).end), target)
+        };
+        let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
+        found.then_some(Point { after, refusal: Some(Refusal::Always) })
+    }
+
+    /// Do the function's statements in this part of the text mention the variable?
+    fn reads(&self, part: Span, variable: ExprId) -> bool {
+        let ir = self.ir();
+        let Expr::Var(variable) = ir.expr(variable) else { return false };
+        let all = ir.mentions_in(variable, ir.function(self.func).exprs.clone());
+        // Of statements that follow one another the expressions do, too.
+        let from = all.partition_point(|&e| ir.span(e).start < part.start);
+        all.get(from).is_some_and(|&e| part.contains(ir.span(e)))
+    }
+
+    /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who
+    /// made the object has taken one.
+    pub(super) fn counts_branches(&self) -> bool {
+        self.uses == Uses::OnTheWay || self.uses == Uses::All && self.is_constructor()
+    }
+
+    /// Does nobody without CUDA go on after the block? With `true`, the caller of the function does not either.
+    pub(super) fn ends(&self, block: Block) -> Option<bool> {
+        match self.block(block) {
+            Some(point) => Some(point.refusal == Some(Refusal::Always)),
+            None => self.leaves(block),
+        }
+    }
+
+    /// Does the block leave the function? With `true`, its caller does not go on either.
+    pub(super) fn leaves(&self, block: Block) -> Option<bool> {
+        let &last = self.ir().block(block).last()?;
+        match *self.ir().stmt(last) {
+            Stmt::Raise { .. } => Some(true),
+            Stmt::Return(_) => Some(false),
+            Stmt::Expr(e) => self.exits(e).then_some(true),
+            _ => None,
+        }
+    }
+
+    fn exits(&self, e: ExprId) -> bool {
+        let Expr::Call(call) = self.ir().expr(e) else { return false };
+        matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
+            Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
+    }
+}
+
+/// The branches of an `if` with `elif` and without `else`.
+fn branches_without_else(ir: &Module, s: StmtId) -> Option<Vec<Block>> {
+    let (mut branches, mut at) = (Vec::new(), s);
+    while let Stmt::If { then, orelse, .. } = *ir.stmt(at) {
+        branches.push(then);
+        match *ir.block(orelse) {
+            [] => return (branches.len() > 1).then_some(branches),
+            [only] => at = only,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What the statements of the block itself set.
+fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
+    let targets = |&s: &StmtId| match *ir.stmt(s) {
+        Stmt::Assign { targets, .. } => ir.list(targets),
+        _ => &[],
+    };
+    ir.block(block).iter().flat_map(targets).copied()
+}
