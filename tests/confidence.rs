@@ -77,7 +77,12 @@ fn copies_of_other_projects_tests_and_demos_are_low() {
     let all = lines(&project, "--min-confidence low --select SD101 .");
     assert_eq!(all, ["net.py:12 SD101 low", "test_net.py:5 SD101 low", "lib.py:3 SD101 low"]);
     let run = project.run("check --select SD101");
-    assert!(run.stdout.contains("No findings: 3 files checked; 3 with low confidence not shown."), "{run:?}");
+    assert!(
+        run.stdout.contains(
+            "No findings: 3 files checked; 3 with low confidence not shown (`--min-confidence low`)."
+        ),
+        "{run:?}"
+    );
     assert_eq!(run.code, Some(0));
 }
 

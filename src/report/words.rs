@@ -125,7 +125,8 @@ pub(super) fn summary(report: &Report) -> Option<String> {
         left_out.push_str(&format!("; {}{more} {places} in the baseline", report.accepted));
     }
     if report.low > 0 {
-        left_out.push_str(&format!("; {} with low confidence not shown", report.low));
+        left_out
+            .push_str(&format!("; {} with low confidence not shown (`--min-confidence low`)", report.low));
     }
     if report.findings.is_empty() {
         return Some(format!("No findings: {files} checked{left_out}."));

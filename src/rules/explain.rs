@@ -117,7 +117,7 @@ fn write_page(page: &Page, look: Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", look.bold(&format!("{} {}", page.code, page.name)))?;
     let likely = match page.likely {
         same if same == page.severity => String::new(),
-        likely => format!(" ({} unless certain)", likely.name()),
+        likely => format!(" ({} unless the finding is certain)", likely.name()),
     };
     let facts = format!(
         "{}{likely} · world: {} · {} · fix: {} · since {}",

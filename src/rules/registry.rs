@@ -74,7 +74,9 @@ pub fn catalogue() -> String {
             let default = if page.default_on { "on" } else { "off" };
             let severity = match page.likely {
                 same if same == page.severity => same.name().to_owned(),
-                likely => format!("{}, {} unless certain", page.severity.name(), likely.name()),
+                likely => {
+                    format!("{}, {} unless the finding is certain", page.severity.name(), likely.name())
+                }
             };
             let _ = writeln!(
                 out,
