@@ -113,6 +113,9 @@ impl Interp<'_> {
         self.path = self.plugins_at_top(module);
         let body = self.program.get(module).ir.function(FuncId(0)).body;
         self.block(body);
+        if self.run.exhausted {
+            self.forget_unfinished(base);
+        }
         self.collect(out);
         self.body_ended();
         self.open_empty(base);
@@ -125,6 +128,23 @@ impl Interp<'_> {
         self.path = self.d.and(self.path, marks);
         self.run.symbolic = true;
         self.budget.limit = crate::flow::machine::SYMBOLIC_STEPS;
+    }
+
+    /// The interpreter gave up in the module's body. The rest of the body may bind every name again and move every module, and the
+    /// path may end inside a branch. Functions must not see this half of a state: only functions, classes and imports stay.
+    fn forget_unfinished(&mut self, base: Cell) {
+        let slots = self.program.get(self.entry).ir.function(FuncId(0)).slots.len();
+        for n in 0..u32::try_from(slots).unwrap_or(0) {
+            let cell = Cell(base.0 + n);
+            let stays = matches!(
+                self.store.get(cell),
+                Value::Closure(_) | Value::Class(_) | Value::Module(_) | Value::External(_) | Value::Absent
+            );
+            if !stays {
+                self.store.set(cell, Value::Unknown);
+            }
+        }
+        self.path = TRUE;
     }
 
     /// A list or dict that is empty when the module has been loaded is there to be filled: by functions, in any order.
