@@ -79,7 +79,7 @@ pub enum Atom {
     },
 }
 
-/// All atoms of a run of the interpreter.
+/// All atoms of one interpreter run.
 pub struct Atoms(Vec<Atom>);
 
 impl Default for Atoms {

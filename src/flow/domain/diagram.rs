@@ -1,8 +1,8 @@
 //! Decision diagrams: values that depend on facts about the machine and the caller.
 //!
-//! A diagram asks atoms in a fixed order and ends in a leaf. Conditions are diagrams whose leaves are
-//! *false* and *true*; a device that depends on the world is one whose leaves are devices. Diagrams are
-//! hash-consed, so equal diagrams are equal numbers, and `if-then-else` is the only operation needed.
+//! A diagram tests atoms in a fixed order and ends in a leaf. A condition is a diagram whose leaves are *false* and *true*. A device that
+//! depends on the world is a diagram whose leaves are devices. Diagrams are hash-consed, so equal diagrams have equal numbers.
+//! `if-then-else` is the only operation needed.
 //!
 //! The theory "at least k+1 GPUs implies at least k" is built in: the atoms for GPU counts come first in the order. Below the negative
 //! branch of one of them, the later ones are known to be false. "MPS excludes CUDA" is built in as well: MPS needs a macOS version newer
@@ -201,7 +201,7 @@ impl Diagrams {
         Dd(self.make(level(atom), 1, 0))
     }
 
-    /// `then` where the condition holds, `orelse` elsewhere. `None` when the result grows past the bound.
+    /// `then` where the condition holds, `orelse` elsewhere. `None` if the result exceeds the size limit.
     pub fn ite(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Option<Dd> {
         self.fuel = MAX_STEPS;
         self.bound = MAX_PATHS;
@@ -229,7 +229,7 @@ impl Diagrams {
         }
     }
 
-    /// Does `a` imply `b`?
+    /// Whether `a` implies `b`.
     pub fn implies(&mut self, a: Cond, b: Cond) -> bool {
         let not_b = self.not(b);
         self.unbounded();

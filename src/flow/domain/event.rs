@@ -110,7 +110,7 @@ pub struct Operand {
     pub place: Place,
     /// Its device in the world of the event.
     pub device: DeviceName,
-    /// Why it is there, nearest first.
+    /// Why the operand is on that device, newest step first.
     pub chain: Vec<Step>,
     /// The device is that of a module whose call led here: the operand is one of its weights.
     pub of_module: bool,
@@ -328,7 +328,7 @@ pub enum Kind {
         receiver: Span,
         /// The method.
         method: String,
-        /// Whether the receiver is a parameter. If it is registered somewhere, the transferred copy does not replace it there.
+        /// Whether the receiver is a module's parameter. PyTorch rejects a plain tensor as its replacement.
         parameter: bool,
     },
     /// A module moves itself before it has any parts to move.
@@ -342,7 +342,7 @@ pub enum Kind {
     Load {
         /// Whether it is `torch.jit.load`, which reads a program.
         program: bool,
-        /// Was `map_location=None` written?
+        /// Whether the source says `map_location=None`.
         explicit_none: bool,
         /// Whether the file may use a GPU other than the first. Tensors saved from such a GPU are loaded back to it.
         several: bool,
@@ -426,7 +426,7 @@ pub enum Kind {
     InWorker {
         /// The loader, or the call that forks.
         loader: Place,
-        /// Is it a data loader?
+        /// Whether it is a data loader.
         loads: bool,
         /// Why the value that is used there was on CUDA already, if it was.
         chain: Vec<Step>,
@@ -534,7 +534,8 @@ pub enum UseKind {
     /// The move of a module.
     Move,
     Factory,
-    /// A transfer or factory behind a check that nevertheless always selects the same GPU.
+    /// A transfer or factory in a module, on a path with CUDA. It names the current GPU or a fixed one, even if the module is on another
+    /// GPU.
     Pinned,
     Query,
     /// A transfer to a GPU whose index comes from a caller: `module.cuda(device)`.

@@ -130,8 +130,8 @@ pub(crate) fn through(at: Site<'static>, chain: &[(Site<'static>, CallId)], then
     down(at, chain, None, then);
 }
 
-/// The values that a function's variable is assigned, the context managers that `with` binds to it, and the elements of a literal that a
-/// loop assigns to it.
+/// The values that a function's variable is assigned. They include the context managers that `with` binds to it, and the elements of a
+/// literal that a loop assigns to it.
 pub(crate) fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
     let within = |e: ExprId| ir.function_around(e) == func;
     let is_it = |t: ExprId| ir.expr(t) == Expr::Var(var) && within(t);

@@ -1,8 +1,8 @@
 //! Which files cannot be imported without a CUDA build.
 //!
-//! A file needs CUDA if its body does one of these things on every path: it imports an extension that is built for CUDA alone, compiles
-//! kernels, or imports another file of the project that needs CUDA. Code in a branch, or in a `try` that continues after an error, does
-//! not count: the program has a choice.
+//! A file needs CUDA if its body, on every path, imports an extension that is built for CUDA alone, or compiles kernels. It also needs
+//! CUDA if it imports another file of the project that does. Code in a branch, or in a `try` that continues after an error, does not
+//! count: the program has a choice.
 
 use rustc_hash::FxHashMap;
 

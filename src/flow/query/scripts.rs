@@ -9,8 +9,8 @@ pub(crate) fn is_script(ir: &Module) -> bool {
     ir.stmts.iter().any(|s| matches!(*s, Stmt::If { test, .. } if asks_for_main(ir, test)))
 }
 
-/// Whether the place is in the demo of a library file: behind `if __name__ == "__main__":` of a file that defines a module, if that code
-/// reads nothing, has no loops and trains nothing.
+/// Whether the place is in the demo of a library file: behind `if __name__ == "__main__":` of a file that defines a module. A demo reads
+/// nothing, has no loops and trains nothing.
 pub fn is_in_demo(ir: &Module, at: Span) -> bool {
     let defines = ir.functions.iter().any(|f| f.class.is_some() && f.name.as_str() == "forward");
     defines

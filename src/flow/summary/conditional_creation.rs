@@ -22,8 +22,8 @@ impl Interp<'_> {
             || self.fills_what_callers_miss()
     }
 
-    /// Whether the current function is a method that is only called in such branches or during set-up, where the branch tests an
-    /// attribute that the method sets: `if n > self.most: self.fill(n)`, with `self.most = n` in `fill`. Only calls in its file count.
+    /// Whether the current function is a method that its file only calls in such branches, or during set-up. The branch must test an
+    /// attribute that the method sets: `if n > self.most: self.fill(n)`, with `self.most = n` in `fill`.
     fn fills_what_callers_miss(&self) -> bool {
         let (linked, frame) = (self.linked(), self.here());
         let ir = &linked.ir;

@@ -1,7 +1,7 @@
 //! The state of an object's attributes between calls of its methods.
 //!
-//! A method finds what the constructor, or any other method, has assigned. What all of them agree on holds: a table that is on the CPU
-//! after every method, or a generator that is only ever created on one device.
+//! A method finds what the constructor, or any other method, has assigned. If all of them agree on a fact, it holds. Examples: a table is
+//! on the CPU after every method; a generator is only ever created on one device.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::dims::Dims;
@@ -77,8 +77,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the attribute is private and always holds the same flag: all assignments to an attribute of that name, in the files of the
-    /// class and its bases, assign the same truth value.
+    /// Whether the attribute is private and always holds the same flag. That is so if all assignments to an attribute of that name assign
+    /// the same truth value, in the files of the class and its bases.
     fn is_always_the_same(&self, key: ClassKey, name: Sym) -> bool {
         if !crate::ir::is_private(name.as_str()) {
             return false;

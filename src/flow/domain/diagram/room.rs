@@ -35,9 +35,8 @@ impl Diagrams {
         self.raised.insert(atom);
     }
 
-    /// The conjunction. If it exceeds the size limit, `a` is approximated: it keeps the atoms that values depend on, if there is room,
-    /// then only guards and facts about the machine. Literals that certainly held but were dropped are remembered; see
-    /// [`Diagrams::lost_on`].
+    /// The conjunction. If it exceeds the size limit, `a` keeps only facts about the machine, and as many kinds of atoms as there is room
+    /// for: see [`Stays`]. Literals that certainly held but were dropped are remembered; see [`Diagrams::lost_on`].
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
         if let Some(both) = self.ite(a, b, FALSE) {
             if !self.lost.is_empty() {

@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{Bound, Closure, Device, Origin, OriginId, Outer, OuterId, OuterKey, SeqId, Tensor, Value};
 
-/// An append-only table that gives equal things equal numbers.
+/// An append-only table that gives equal items equal numbers.
 pub struct Interner<T> {
     items: Vec<T>,
     ids: FxHashMap<T, u32>,

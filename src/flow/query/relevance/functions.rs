@@ -1,9 +1,11 @@
 //! Relevance: which functions can report anything when they are interpreted on their own.
 //!
-//! An entry point with symbolic parameters reports something only if it, or a callee, decides a device: creates a tensor on one, names
-//! one, moves a value by hand, or loads a file. All other code follows its inputs and is skipped. One scan of each file finds such seeds.
-//! They are then propagated from callees to callers over a few hops: further away, the device of a result is rarely known. Uses of an
-//! accelerator that leave no value there are propagated over one hop. What a function only passes on, or makes of a number, is not
+//! An entry point with symbolic parameters reports something only if it, or a callee, decides a device. Code decides a device if it
+//! creates a tensor on one, names one, moves a value by hand, or loads a file. All other code follows its inputs and is skipped. One scan
+//! of each file finds such seeds.
+//!
+//! The seeds are then propagated from callees to callers over a few hops: further away, the device of a result is rarely known. Uses of
+//! an accelerator that leave no value there are propagated over one hop. What a function only passes on, or creates from a number, is not
 //! propagated: callers with more information decide themselves. Callees that the text does not determine are ignored: the interpreter
 //! does not know their results either.
 

@@ -29,7 +29,7 @@ pub(crate) enum Gives {
 /// The known facts about a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// What it gives.
+    /// Its result.
     pub(crate) gives: Gives,
     /// The files whose functions it runs.
     pub(crate) files: Arc<[ModIdx]>,
