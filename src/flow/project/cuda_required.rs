@@ -126,7 +126,7 @@ impl Behind {
     pub fn contains(&self, program: &Program, way: &Way) -> bool {
         let spot = &way.spot;
         let Some(m) = program.module_of(spot.file) else { return false };
-        // Code after a use in the same function is part of that use's finding.
+        // Code after a use in the same function is reported with that use, or not at all.
         let passed = |f: FuncId| {
             self.uses == Uses::None && self.points.get(&(m, f)).is_some_and(|p| p.after <= spot.at)
         };

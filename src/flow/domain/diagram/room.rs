@@ -36,7 +36,7 @@ impl Diagrams {
     }
 
     /// The conjunction. If it exceeds the size limit, `a` keeps only facts about the machine, and as many kinds of atoms as there is room
-    /// for: see [`Stays`]. Literals that certainly held but were dropped are remembered; see [`Diagrams::lost_on`].
+    /// for: see `Stays`. Literals that certainly held but were dropped are remembered; see [`Diagrams::lost_on`].
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
         if let Some(both) = self.ite(a, b, FALSE) {
             if !self.lost.is_empty() {

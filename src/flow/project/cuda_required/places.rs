@@ -170,7 +170,7 @@ impl Refuses<'_> {
                     passed.push(key);
                 }
             }
-            // In a script, the code after the branch still counts.
+            // The code after the `__main__` branch of a script counts as well.
             if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
                 found.push(Span { start: point.after, end: ir.stmt_span(last).end });
                 break;
