@@ -39,8 +39,8 @@ const LEAF: u32 = u32::MAX;
 /// The level of "there is MPS".
 const MPS: u32 = level(backend(Backend::Mps));
 
-/// Levels of atoms that are not about the machine count down from here. Facts about the machine come first, in their own order. After them the newest condition comes
-/// first, so that entering and leaving a branch changes little of a diagram.
+/// Levels of atoms that are not about the machine count down from here. Facts about the machine come first, in their own order. After
+/// them the newest condition comes first, so that entering and leaving a branch changes little of a diagram.
 const NEWEST: u32 = LEAF - 1;
 
 /// The result of an operation that gave up.
