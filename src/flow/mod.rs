@@ -1,7 +1,7 @@
 //! Flow: an abstract interpreter over the intermediate representation.
 //!
-//! Takes the linked program, gives [`self::domain::event::Event`]s. See `docs/design.md` for how it thinks: worlds as
-//! conditions, devices as guarded alternatives, objects with identity, calls by interpretation.
+//! The input is the linked program; the output is a list of [`self::domain::event::Event`]s. `docs/design.md` describes the approach:
+//! worlds as conditions, devices as guarded alternatives, objects with identity, calls by interpretation.
 
 mod domain;
 mod evidence;
@@ -35,5 +35,5 @@ pub use self::query::relevance::moved_by_others::parts_moved_by_others;
 pub use self::query::scripts::{is_in_demo, is_program};
 pub use project::{CallGraph, Paths};
 
-/// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.
+/// The maximum number of functions that a call may choose among and still be followed. More functions rarely agree on a result.
 const MAX_CHOSEN: usize = 4;

@@ -1,16 +1,16 @@
-//! Atoms: the facts that a program can ask or depend on.
+//! Atoms: the Boolean facts that a program can test or depend on.
 
 use crate::span::Place;
 use crate::world::Backend;
 
-/// Number of an atom; also its place in the order of diagrams.
+/// The number of an atom. It also determines the atom's position in the variable order of diagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct AtomId(pub u32);
 
-/// Atoms 0 to 7: at least 1 to 8 GPUs. "CUDA is available" is the first.
+/// Atoms 0 to 7: at least 1 to 8 GPUs. Atom 0 means "CUDA is available".
 pub const GPU_ATOMS: u32 = 8;
 
-/// Atoms from here on are flags and opaque conditions; below are facts about the machine.
+/// Atoms below this number are facts about the machine. Atoms from this number on are flags and opaque conditions.
 pub const HARDWARE_ATOMS: u32 = 16;
 
 /// The atom "at least this many visible GPUs" (1 to 8; more counts as 8).
@@ -24,61 +24,62 @@ pub const fn backend(b: Backend) -> AtomId {
     AtomId(GPU_ATOMS + b as u32)
 }
 
-/// What an atom asks.
+/// The fact that an atom stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Atom {
     /// At least this many GPUs.
     Gpus(u32),
     /// The back end is available.
     Backend(Backend),
-    /// The truth of something that the user or the caller decides.
+    /// A truth value that the user or the caller decides.
     Flag {
-        /// As the source has it: `args.cuda`.
+        /// The source text: `args.cuda`.
         text: String,
-        /// Does its name speak of devices? Then it is a guard in itself.
+        /// Whether the flag's name refers to devices. Such a flag counts as a guard on its own.
         about_devices: bool,
-        /// Can somebody set it one way and the other? What has no name cannot be set, nor what another library's function
-        /// answers: that hangs together with what has happened before.
+        /// Whether the user or a caller can choose either value. Unnamed conditions and the results of other libraries' functions are not
+        /// settable: earlier code determines them.
         settable: bool,
-        /// What it is unless the user says otherwise.
+        /// The value that the flag has unless the user changes it.
         default: Option<bool>,
     },
-    /// "This outside thing is on that device."
+    /// "This outside value is on that device."
     On {
-        /// As a person would say it: `mask is cuda`.
+        /// Wording for messages: `mask is cuda`.
         text: String,
-        /// Is that device an accelerator? Then what is not there may be on the CPU, and needs no accelerator.
+        /// Whether that device is an accelerator. If it is, a value that is not there may be on the CPU, which needs no accelerator.
         accelerator: bool,
     },
-    /// "The operating system is this one": it says nothing of what the machine has besides.
+    /// "The operating system is this one". It says nothing else about the machine.
     Platform {
-        /// As a person would say it: `sys.platform is darwin`.
+        /// Wording for messages: `sys.platform is darwin`.
         text: String,
     },
     /// Any other condition.
     Opaque {
-        /// Where it is asked.
+        /// Where the program tests it.
         place: Place,
     },
     /// A comparison with an amount of device memory.
     Memory,
-    /// "An exception was raised", where nobody can tell; or one of several alternatives.
+    /// "An exception was raised", where the analysis cannot tell. Also stands for an arbitrary choice among several alternatives.
     Raised,
-    /// "The `try` body got that far before it raised."
+    /// "The `try` body got this far before it raised."
     Partly,
-    /// "The `try` body raised what is caught here": that it did not is no coincidence.
+    /// "The `try` body raised the exception that this handler catches." The negation is the normal case, so it does not lower the
+    /// confidence of a finding.
     Caught,
-    /// "What has been reported did not raise."
+    /// "A reported mismatch did not raise." Code after the mismatch stays reachable under this atom.
     Past,
-    /// "What nothing guards at this place has gone well, though the accelerator is not there." It has not: what is so
-    /// is not reported again, but told of the first.
+    /// "An unguarded use of a missing accelerator did not raise." In reality it raises. Later failures that need this atom are attached
+    /// to the first use and not reported again.
     Shadow {
         /// The first use.
         place: Place,
     },
 }
 
-/// All atoms of a run of the interpreter.
+/// All atoms of one interpreter run.
 pub struct Atoms(Vec<Atom>);
 
 impl Default for Atoms {
@@ -107,14 +108,14 @@ impl Atoms {
         AtomId(u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// What the atom asks.
+    /// The fact that the atom stands for.
     pub fn get(&self, id: AtomId) -> &Atom {
         &self.0[id.0 as usize]
     }
 }
 
 impl AtomId {
-    /// Is it a fact about the machine?
+    /// Whether the atom is a fact about the machine.
     pub const fn is_hardware(self) -> bool {
         self.0 < HARDWARE_ATOMS
     }

@@ -1,12 +1,12 @@
 //! Decision diagrams: values that depend on facts about the machine and the caller.
 //!
-//! A diagram asks atoms in a fixed order and ends in a leaf. Conditions are diagrams whose leaves are
-//! *false* and *true*; a device that depends on the world is one whose leaves are devices. Diagrams are
-//! hash-consed, so equal diagrams are equal numbers, and `if-then-else` is the only operation needed.
+//! A diagram tests atoms in a fixed order and ends in a leaf. A condition is a diagram whose leaves are *false* and *true*. A device that
+//! depends on the world is a diagram whose leaves are devices. Diagrams are hash-consed, so equal diagrams have equal numbers.
+//! `if-then-else` is the only operation needed.
 //!
-//! The theory "at least k+1 GPUs implies at least k" is built in: the atoms for GPU counts come first in
-//! the order, and below the negative branch of one, the later ones are known to be false. So is "there is MPS, and
-//! CUDA as well": MPS comes with macOS, whose last drivers for CUDA are older than that.
+//! The theory "at least k+1 GPUs implies at least k" is built in: the atoms for GPU counts come first in the order. Below the negative
+//! branch of one of them, the later ones are known to be false. "MPS excludes CUDA" is built in as well: MPS needs a macOS version newer
+//! than the last one with CUDA drivers.
 
 mod leaves;
 mod nodes;
@@ -39,39 +39,39 @@ const LEAF: u32 = u32::MAX;
 /// The level of "there is MPS".
 const MPS: u32 = level(backend(Backend::Mps));
 
-/// Facts about the machine come first, in their own order; after them the newest condition comes first, so
-/// that entering and leaving a branch touches little of a diagram.
+/// Levels of atoms that are not about the machine count down from here. Facts about the machine come first, in their own order. After
+/// them the newest condition comes first, so that entering and leaving a branch changes little of a diagram.
 const NEWEST: u32 = LEAF - 1;
 
-/// No diagram: the operation was given up.
+/// The result of an operation that gave up.
 const GIVEN_UP: u32 = u32::MAX;
 
-/// Diagrams with more paths than this are given up: what they stood for becomes unknown.
+/// The maximum number of paths of a diagram. An operation whose result has more paths gives up, and the value becomes unknown.
 const MAX_PATHS: u32 = 16;
 
-/// Steps that one operation may take; past it the result is given up like one that grows past the bound.
+/// The maximum number of steps of one operation. An operation that needs more gives up, as if its result were too large.
 const MAX_STEPS: u32 = 160;
 
-/// Results of `if-then-else` that are remembered; a newer one takes an older one's place.
+/// The number of `if-then-else` results in the memo table. A newer result overwrites an older one in the same slot.
 const MEMO: usize = 1 << 12;
 
 #[derive(Clone, Copy)]
 struct Node {
-    /// The level of the atom asked, or [`LEAF`].
+    /// The level of the atom that the node tests, or [`LEAF`].
     level: u32,
-    /// Where it holds; a leaf's payload.
+    /// The child where the atom holds. For a leaf: its payload.
     hi: u32,
-    /// Where it does not.
+    /// The child where the atom does not hold.
     lo: u32,
-    /// Number of paths to leaves, saturating.
+    /// The number of paths to leaves, saturating.
     paths: u32,
 }
 
-/// Room for as many nodes as most files need; a power of two.
+/// The initial capacity, in nodes; enough for most files. A power of two.
 const USUAL: usize = 1 << 8;
 
 thread_local! {
-    /// The memo of the file before, with nothing in it: to clear what few entries there were is quicker than to clear new memory.
+    /// The cleared memo table of the previous file. Clearing its few entries is quicker than zeroing new memory.
     static ROOM: Cell<Vec<[u32; 4]>> = const { Cell::new(Vec::new()) };
 }
 
@@ -82,48 +82,49 @@ impl Drop for Diagrams {
             memo[usize::from(slot)] = [0; 4];
         }
         if !memo.is_empty() {
-            // At the end of a thread there is nobody to leave it to.
+            // When a thread ends, its thread-local storage may be gone. Then the memo is dropped.
             let _ = ROOM.try_with(|room| room.set(memo));
         }
     }
 }
 
-/// One atom with the truth that a path through a diagram gives it.
+/// An atom and the truth value that a path through a diagram gives it.
 pub type Literal = (AtomId, bool);
 
-/// The arena.
+/// The arena that owns all nodes.
 pub struct Diagrams {
     nodes: Vec<Node>,
-    /// Open-addressed: numbers of inner nodes by what they are, 0 where there is none.
+    /// An open-addressed hash table of inner nodes' numbers, keyed by (level, hi, lo). 0 marks an empty slot.
     unique: Vec<u32>,
     inner: usize,
-    /// Numbers of leaves by payload, plus one.
+    /// For each payload, the number of its leaf plus one; 0 if there is no such leaf.
     leaves: Vec<u32>,
-    /// Negations of conditions, by node; 0 where not known.
+    /// For each node, the number of its negation; 0 if not computed yet.
     negations: Vec<u32>,
-    /// Empty as long as nothing is remembered. No result stands for the condition *false*, so that 0 is no entry.
+    /// The memo table of `if-then-else`. Empty until the first result. No operation is memoized whose condition is *false*, so a first
+    /// field of 0 marks an empty slot.
     memo: Vec<[u32; 4]>,
-    /// Which entries there are.
+    /// The occupied slots of `memo`.
     remembered: Vec<u16>,
-    /// Nodes that operations have taken apart since that was asked last.
+    /// The number of nodes that operations have expanded since the last call of [`Diagrams::taken`].
     taken: usize,
-    /// Steps left to the present operation.
+    /// The number of steps that the current operation may still take.
     fuel: u32,
-    /// Paths that its result and every part of it may have.
+    /// The maximum number of paths in the current operation's result and in every part of it.
     bound: u32,
-    /// Atoms that stay when others are forgotten.
+    /// Guard atoms, which are kept when other atoms are forgotten.
     kept: FxHashSet<AtomId>,
-    /// Uses that have raised, which stay longest.
+    /// Atoms for uses that have raised. They are kept longest.
     raised: FxHashSet<AtomId>,
-    /// By node: does it choose between values, and not only between true and false?
+    /// For each node: whether it has a leaf other than *false* and *true*.
     chooses: Vec<bool>,
-    /// Atoms that such nodes ask.
+    /// The atoms that such nodes test.
     deciding: FxHashSet<AtomId>,
-    /// What held on a path besides what is left of it, by what is left.
+    /// For each condition that was simplified because of the size limit: the literals that held on its path but are no longer in it.
     lost: FxHashMap<Cond, Box<[Literal]>>,
-    /// By node, as far as any has: has it lost anything? That is asked all the time.
+    /// For each node: whether `lost` has an entry. A quick test, because it is queried often. Nodes past the end have none.
     loses: Vec<bool>,
-    /// Storage for what is said by what is left, and for what that has lost: both are put together again and again.
+    /// Buffers that [`Diagrams::note_lost`] reuses: the literals still in a condition, and the literals that it has lost.
     still: Vec<Literal>,
     losing: Vec<Literal>,
 }
@@ -167,12 +168,12 @@ const fn atom_at(level: u32) -> AtomId {
 }
 
 impl Diagrams {
-    /// Number of nodes, for deciding when to start afresh.
+    /// The number of nodes. Callers use it to decide when to start with a new arena.
     pub fn size(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many nodes operations have looked at since this was asked last, for a budget.
+    /// The number of nodes that operations have expanded since the last call. Callers charge it to a budget.
     pub fn taken(&mut self) -> usize {
         std::mem::take(&mut self.taken)
     }
@@ -200,7 +201,7 @@ impl Diagrams {
         Dd(self.make(level(atom), 1, 0))
     }
 
-    /// `then` where the condition holds, `orelse` elsewhere. `None` when the result grows past the bound.
+    /// `then` where the condition holds, `orelse` elsewhere. `None` if the result exceeds the size limit.
     pub fn ite(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Option<Dd> {
         self.fuel = MAX_STEPS;
         self.bound = MAX_PATHS;
@@ -208,7 +209,7 @@ impl Diagrams {
         (d != GIVEN_UP && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
     }
 
-    /// It does not hold.
+    /// The negation of the condition.
     pub fn not(&mut self, a: Cond) -> Cond {
         Dd(self.negated(a.0))
     }
@@ -228,7 +229,7 @@ impl Diagrams {
         }
     }
 
-    /// Does `a` imply `b`?
+    /// Whether `a` implies `b`.
     pub fn implies(&mut self, a: Cond, b: Cond) -> bool {
         let not_b = self.not(b);
         self.unbounded();
@@ -293,7 +294,7 @@ impl Diagrams {
     fn remember(&mut self, slot: usize, result: [u32; 4]) {
         if self.memo.is_empty() {
             self.memo = ROOM.take();
-            // The first file of a thread has nothing to take over.
+            // The first file of a thread has no memo table to reuse.
             self.memo.resize(MEMO, [0; 4]);
         }
         let entry = &mut self.memo[slot];

@@ -1,66 +1,66 @@
-//! How many dimensions a tensor has, as far as the source says it.
+//! The number of dimensions of a tensor, as far as the source determines it.
 //!
-//! PyTorch lets a zero-dimensional CPU tensor join CUDA ones in arithmetic and refuses any other, so whether two
-//! tensors may meet often hangs on this number alone.
+//! PyTorch lets a zero-dimensional CPU tensor take part in arithmetic with CUDA tensors, and rejects all other CPU tensors. So this
+//! number often decides whether two tensors may meet.
 
-/// From how many to how many dimensions a tensor has. Both ends are sound: the real number lies between them.
+/// An interval for the number of dimensions of a tensor. Both bounds are sound: the actual number lies between them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Dims {
     min: u8,
     max: u8,
-    /// It was picked by a number out of a tensor of unknown size: as likely one number as several.
+    /// The tensor was indexed with an integer out of a tensor of unknown rank. It may be a single number or have dimensions.
     picked: bool,
-    /// How many numbers a vector has, as far as the source writes them down.
+    /// The number of elements of a vector, if the source states it.
     length: Option<u16>,
 }
 
-/// There is no upper end.
+/// The value of `max` for "no upper bound".
 const MANY: u8 = u8::MAX;
 
 impl Dims {
-    /// A number in a tensor.
+    /// No dimensions: a single number.
     pub const ZERO: Self = Self::between(0, 0);
-    /// At least one.
+    /// At least one dimension.
     pub const SOME: Self = Self::between(1, MANY);
-    /// Not known.
+    /// Unknown.
     pub const ANY: Self = Self::between(0, MANY);
 
     const fn between(min: u8, max: u8) -> Self {
         Self { min, max, picked: false, length: None }
     }
 
-    /// If it is a vector, of that many numbers.
+    /// The same, with `n` as the length if it is a vector.
     pub fn of_length(self, n: usize) -> Self {
         Self { length: u16::try_from(n).ok().filter(|_| self.known() == Some(1)), ..self }
     }
 
-    /// Of any length.
+    /// The same, with unknown length.
     pub const fn of_any_length(self) -> Self {
         Self { length: None, ..self }
     }
 
-    /// The number of numbers in it, if the source says it.
+    /// The number of elements of a vector, if known.
     pub fn length(self) -> Option<usize> {
         self.length.map(usize::from)
     }
 
-    /// That many.
+    /// Exactly `n` dimensions.
     pub fn exactly(n: usize) -> Self {
         let n = u8::try_from(n).unwrap_or(MANY - 1).min(MANY - 1);
         Self::between(n, n)
     }
 
-    /// That many, or more.
+    /// At least `n` dimensions.
     pub fn at_least(n: usize) -> Self {
         Self { max: MANY, ..Self::exactly(n) }
     }
 
-    /// The number, if there is but one that it can be.
+    /// The number of dimensions, if only one is possible.
     pub const fn known(self) -> Option<u8> {
         if self.min == self.max { Some(self.min) } else { None }
     }
 
-    /// Has the tensor no dimensions? `None`: it may have some.
+    /// Whether the tensor has no dimensions. `None` if both are possible.
     pub const fn none(self) -> Option<bool> {
         match (self.min, self.max) {
             (_, 0) => Some(true),
@@ -69,18 +69,18 @@ impl Dims {
         }
     }
 
-    /// Does the tensor have dimensions for certain?
+    /// Whether the tensor certainly has dimensions.
     pub const fn some(self) -> bool {
         self.min > 0
     }
 
-    /// The fewest that it can be.
+    /// The smallest possible number of dimensions.
     pub const fn least(self) -> usize {
         self.min as usize
     }
 
-    /// Of a tensor that has the dimension with this number, which may count from the end. One without any has 0 and -1, too
-    /// (c10/core/WrapDimMinimal.h, `maybe_wrap_dim`).
+    /// Narrows the interval for a tensor that has the dimension `number`, which may count from the end. A tensor without dimensions also
+    /// accepts 0 and -1 (c10/core/WrapDimMinimal.h, `maybe_wrap_dim`).
     pub fn with_dimension(self, number: i64) -> Self {
         let least = match number {
             -1 | 0 => return self,
@@ -91,42 +91,42 @@ impl Dims {
         Self { max: self.max.max(min), ..Self::between(min, MANY) }
     }
 
-    /// What a number picks out of such a tensor.
+    /// The dimensions of an element that an integer index takes out of such a tensor.
     pub fn picked(self) -> Self {
         let one = self.minus(1);
         Self { picked: one.none().is_none(), ..one }
     }
 
-    /// May it just as well be a number, for it was picked out of a tensor?
+    /// Whether the value was indexed out of a tensor of unknown rank, so that it may be a single number.
     pub const fn perhaps_a_number(self) -> bool {
         self.picked
     }
 
-    /// Of two values, one is meant.
+    /// The join: the value is one of the two.
     pub fn join(self, other: Self) -> Self {
         let picked = self.picked || other.picked;
         Self { picked, ..Self::between(self.min.min(other.min), self.max.max(other.max)) }
     }
 
-    /// Of two tensors that are broadcast, the greater number.
+    /// The dimensions of two tensors after broadcasting: the greater number.
     pub fn broadcast(self, other: Self) -> Self {
         let both = Self::between(self.min.max(other.min), self.max.max(other.max));
         Self { picked: both.none().is_none() && (self.picked || other.picked), ..both }
     }
 
-    /// With so many more.
+    /// With `n` more dimensions.
     pub fn plus(self, n: u8) -> Self {
         let add = |x: u8| if x == MANY { MANY } else { x.saturating_add(n).min(MANY - 1) };
         Self { picked: self.picked && n == 0, ..Self::between(add(self.min), add(self.max)) }
     }
 
-    /// With so many less.
+    /// With `n` fewer dimensions.
     pub fn minus(self, n: u8) -> Self {
         let take = |x: u8| if x == MANY { MANY } else { x.saturating_sub(n) };
         Self { picked: self.picked, ..Self::between(take(self.min), take(self.max)) }
     }
 
-    /// Of `a @ b`: vectors lose theirs, matrices and stacks of them are broadcast
+    /// The dimensions of `a @ b`: a vector's dimension disappears; matrices and stacks of matrices are broadcast
     /// (<https://docs.pytorch.org/docs/stable/generated/torch.matmul.html>).
     pub fn matmul(self, other: Self) -> Self {
         match (self.known(), other.known()) {
@@ -136,7 +136,7 @@ impl Dims {
                 (a, 1) => a - 1,
                 (a, b) => a.max(b),
             } as usize),
-            // A stack of matrices times a vector still has all but one.
+            // A stack of matrices times a vector keeps all dimensions but one.
             _ => Self { max: MANY, ..self.broadcast(other).minus(1) },
         }
     }
@@ -146,7 +146,7 @@ impl Dims {
 mod tests {
     use super::Dims;
 
-    /// All intervals up to four, each with the numbers in it.
+    /// All intervals with bounds up to four, each with the numbers in it.
     fn all() -> Vec<(Dims, Vec<u8>)> {
         let ends = (0..5_u8).flat_map(|min| (min..5).map(move |max| (min, max)));
         ends.map(|(min, max)| (Dims::between(min, max), (min..=max).collect())).collect()
@@ -156,7 +156,7 @@ mod tests {
         d.min <= n && n <= d.max
     }
 
-    /// What PyTorch makes of a product of tensors with so many dimensions.
+    /// The number of dimensions that PyTorch gives the product of tensors with `x` and `y` dimensions.
     fn product(x: u8, y: u8) -> u8 {
         match (x, y) {
             (1, 1) => 0,

@@ -1,122 +1,122 @@
-//! What the interpreter tells the rules.
+//! Events: what the interpreter reports to the rules.
 
 use crate::ir::FuncId;
 use crate::span::{Place, Span};
 use crate::world::{Backend, Premise, World};
 
-/// Something that may be worth a finding.
+/// Something that may become a finding.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// What happened.
     pub kind: Kind,
-    /// The expression or statement.
+    /// The expression or statement where it happened.
     pub place: Place,
-    /// When it goes wrong.
+    /// On which machines and under which conditions it goes wrong.
     pub bite: Bite,
-    /// The call sites that led here, outermost first; the first is in the entry's file.
+    /// The call sites on the path to this place, outermost first. The first one is in the entry point's file.
     pub stack: Box<[Place]>,
-    /// The calls of modules around, innermost first.
+    /// The enclosing calls of modules, innermost first.
     pub entered: Box<[Entered]>,
-    /// Did the path to here come through a method of an `nn.Module`, with the method's own file and span?
+    /// Whether the place is in a method of an `nn.Module`.
     pub in_module: bool,
-    /// Is it in a function that other code of its file visibly calls, interpreted for itself?
+    /// Whether the entry point is a function that is interpreted on its own although other code in its file visibly calls it.
     pub speculative: bool,
-    /// Was the function interpreted for itself although calls in sight say what it is given? Then they are
-    /// judged instead.
+    /// Whether the calls in sight determine the arguments of a function that was interpreted on its own. Then the analysis judges those
+    /// calls instead.
     pub callers_decide: bool,
-    /// The function puts other things where the parameter is that it is about, so it counts on any place of that.
+    /// The entry point itself moves values to the device of this parameter, so it supports every device of it.
     pub followed: bool,
-    /// The parameter of that function on which the devices depend, by its position in the signature.
+    /// The parameter of the entry point that decides the devices: the function, and the position in its signature.
     pub parameter: Option<(FuncId, u16)>,
-    /// May that code have asked whether an accelerator is there?
+    /// Whether callers of that function may have tested if an accelerator is available.
     pub asked_before: bool,
-    /// The function that was interpreted for itself, if it was one.
+    /// The entry point, if it is a function that was interpreted on its own.
     pub entry: Option<FuncId>,
-    /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
+    /// Whether the entry point is a function with symbolic parameters, and not the body of a file.
     pub symbolic: bool,
-    /// Later uses that go wrong for the same reason, and that the first one comes before.
+    /// Later uses that go wrong for the same reason. The first use comes before them.
     pub also: Vec<Later>,
-    /// Is a file on the way there plainly written for CUDA alone?
+    /// Whether a file on the path is clearly written for CUDA alone.
     pub cuda_only: bool,
-    /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
+    /// Whether the function's name says that its caller wants an accelerator (`def cuda(self)`, `to_gpu`).
     pub asked_for: bool,
-    /// How often a program does it.
+    /// How often a program executes this place.
     pub frequency: Frequency,
-    /// The size of the tensor that it is about in bytes, if the source says it.
+    /// The size in bytes of the tensor involved, if the source determines it.
     pub bytes: Option<u64>,
 }
 
 impl Event {
-    /// Is it only a guess about a function that other code calls, perhaps behind a guard?
+    /// Whether the event is only a guess about a function that other code calls, perhaps behind a guard.
     ///
-    /// What a library's function reaches through others may be guarded by its own callers just as well: only what
-    /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
+    /// Callers of a library function may guard what it reaches through other functions. Only code in the function itself, or code reached
+    /// from a script's body, is certainly unguarded.
     pub fn is_guess(&self) -> bool {
         let elsewhere = self.stack.len() > 1 || self.stack.first().is_some_and(|s| s.file != self.place.file);
         self.symbolic && (self.speculative && self.asked_before || elsewhere || self.asked_for)
     }
 }
 
-/// How often a program does something, as far as the loops and the functions around say.
+/// How often a program executes something, as far as the enclosing loops and functions determine it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Frequency {
-    /// Once: in a file's body, in a constructor and what only those call, in a test.
+    /// Once: in a file's body, in a constructor, in a function that only those call, or in a test.
     Once,
-    /// In every round of a loop whose rounds have loops of their own.
+    /// In every iteration of a loop whose body contains loops.
     EveryEpoch,
-    /// As often as somebody calls the function, of which nothing is known.
+    /// As often as the function is called, which is unknown.
     Unknown,
-    /// In every call of a method of something that was made before.
+    /// In every call of a method of an existing object.
     EveryCall,
-    /// In every round of a loop, every `forward`, every step of a training.
+    /// In every iteration of a loop, every `forward`, or every training step.
     EveryStep,
 }
 
 /// A later place that goes wrong for the same reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Later {
-    /// Where.
+    /// Where it goes wrong.
     pub place: Place,
-    /// What leads there: the calls, and where its device was decided.
+    /// How the path leads there: the call sites, and the place where its device was decided.
     pub through: Vec<Place>,
 }
 
-/// When something goes wrong.
+/// The machines and conditions under which something goes wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bite {
-    /// On which machines.
+    /// The machines.
     pub world: World,
-    /// What the path takes for granted about the machine besides.
+    /// Further premises about the machine that the path relies on.
     pub premises: Vec<Premise>,
-    /// Other machines on which it goes wrong, too: all premises of one of them.
+    /// Other machines on which it also goes wrong: each entry lists all premises about one of them.
     pub also: Vec<Vec<Premise>>,
-    /// What else must hold, as clauses ("`args.cuda` is set").
+    /// Further conditions, as clauses for messages ("`args.cuda` is set").
     pub conditions: Vec<String>,
-    /// Is the point only reached where there is CUDA? Else CUDA is what it takes to go wrong.
+    /// Whether the place is reached only if CUDA is available. Otherwise CUDA is what makes it go wrong.
     pub behind_cuda: bool,
 }
 
 impl Bite {
-    /// In this world, whatever else.
+    /// In this world, without further conditions.
     pub fn in_world(world: World) -> Self {
         Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new(), behind_cuda: false }
     }
 }
 
-/// One side of a meeting.
+/// One of the two values that meet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operand {
     /// The expression.
     pub place: Place,
     /// Its device in the world of the event.
     pub device: DeviceName,
-    /// Why it is there, nearest first.
+    /// Why the operand is on that device, newest step first.
     pub chain: Vec<Step>,
-    /// It is where a module is whose call led here: one of its weights.
+    /// The device is that of a module whose call led here: the operand is one of its weights.
     pub of_module: bool,
-    /// What the expression itself gives, if it is a name or a chain of attributes.
+    /// The kind of value that the expression itself gives, if it is a name or a chain of attributes.
     pub gives: Gives,
-    /// What decides the device, where that came from outside.
+    /// The outside value that decides the device, if there is one.
     pub symbol: Option<Symbol>,
 }
 
@@ -130,7 +130,7 @@ impl Operand {
     }
 }
 
-/// What an expression gives that is one side of a meeting.
+/// The kind of value that an operand's expression gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gives {
     /// The tensor itself.
@@ -139,16 +139,16 @@ pub enum Gives {
     Tensors,
     /// A module, which has no `.device`.
     Module,
-    /// Something that it is in, or what is not known.
+    /// A container that holds the operand, or an unknown value.
     Other,
 }
 
-/// An outside thing that decides a device.
+/// An outside value that decides a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// As the source has it: `args.device`, `x`.
+    /// The source text: `args.device`, `x`.
     pub text: String,
-    /// It is a device, or the name of one, and not something that is on it.
+    /// Whether the value is a device or a device name. Otherwise it is a value that is on a device.
     pub names: bool,
 }
 
@@ -157,9 +157,9 @@ pub struct Symbol {
 pub struct Entered {
     /// Where it is called.
     pub site: Place,
-    /// Its `forward`.
+    /// The module's `forward`.
     pub forward: Place,
-    /// Where it was made, if it has not been moved since.
+    /// Where the module was constructed, if it has not been moved since then.
     pub made: Option<Place>,
 }
 
@@ -168,14 +168,14 @@ pub struct Entered {
 pub enum DeviceName {
     /// A device by name: `cpu`, `cuda:1`.
     Known(String),
-    /// Wherever this lives or says: a parameter, `self`.
+    /// The device of, or named by, this outside value: a parameter, `self`.
     Varies(String),
-    /// With the module that the method belongs to.
+    /// The device of the module that the method belongs to.
     WithModule,
 }
 
 impl DeviceName {
-    /// In a sentence.
+    /// The device in a sentence.
     pub fn in_words(&self) -> String {
         match self {
             Self::Known(name) if name == "cpu" => "the CPU".to_owned(),
@@ -186,39 +186,39 @@ impl DeviceName {
     }
 }
 
-/// What stands where it is refused.
+/// A value that the API does not accept at its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misplaced {
-    /// The number of a tensor's GPU, which is -1 on the CPU.
+    /// The number of a tensor's GPU from `get_device()`, which is -1 on the CPU.
     Number,
-    /// What switches the current GPU in a `with`.
+    /// A context manager that switches the current GPU.
     Manager,
-    /// A device, where autocast wants the type of one.
+    /// A device where autocast expects a device type.
     Autocast,
-    /// A device without an index, where the current GPU is chosen.
+    /// A device without an index, in a call that sets the current GPU.
     Unnumbered,
-    /// A number, where `torch.load` wants a location.
+    /// A number where `torch.load` expects a location.
     Location,
     /// `True` or `False`.
     Truth,
 }
 
-/// Why a device never equals something.
+/// Why a device never equals another value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compared {
-    /// It is no text.
+    /// The device is compared with a string.
     Text,
-    /// That has no index, and a tensor's device has one.
+    /// The other device has no index, but a tensor's device has one.
     Tensors,
-    /// That has no index, and this device was given one.
+    /// The other device has no index, but this device was created with one.
     Indexed,
-    /// No device's type is called that.
+    /// No device type has that name.
     Type,
-    /// It is looked for in a device, which holds nothing.
+    /// An `in` test on a device, which contains nothing.
     Inside,
 }
 
-/// One reason in a chain.
+/// One step in a chain of reasons.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
     /// Where.
@@ -227,7 +227,7 @@ pub struct Step {
     pub reason: crate::flow::domain::value::Reason,
 }
 
-/// How two devices met.
+/// The kind of operation in which two devices met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Meeting {
@@ -242,21 +242,21 @@ pub enum Meeting {
     Data,
 }
 
-/// What an optimizer has that the model is not with any more.
+/// What an optimizer still holds although the model no longer uses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeftBehind {
-    /// Parameters that the model had before.
+    /// The model's previous parameters.
     Parameters,
-    /// The state that its constructor made.
+    /// The state that the optimizer's constructor created.
     State,
-    /// The state that it was given, or that a step made.
+    /// State that was loaded into the optimizer, or that a step created.
     LaterState,
 }
 
-/// When something is done again.
+/// Why something is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Again {
-    /// In every round of a loop.
+    /// In every iteration of a loop.
     Loop,
     /// In every call of a module.
     Forward,
@@ -265,52 +265,52 @@ pub enum Again {
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Two devices meet where PyTorch refuses.
+    /// Two devices meet in an operation that PyTorch rejects.
     Mismatch {
-        /// How.
+        /// The kind of operation.
         meeting: Meeting,
-        /// The operator or function, as people call it.
+        /// The operator or function, as messages name it.
         what: String,
-        /// The one that is not where the others are (the CPU side if there is one).
+        /// The operand that is not on the device of the others (the CPU side if there is one).
         stray: Box<Operand>,
-        /// The other.
+        /// The other operand.
         other: Box<Operand>,
     },
     /// A CUDA tensor is given to NumPy.
     ToHost {
-        /// `.numpy()`, `np.asarray`.
+        /// The function: `.numpy()`, `np.asarray`.
         what: String,
         /// The tensor.
         tensor: Box<Operand>,
     },
-    /// An accelerator is really used.
+    /// An operation really uses an accelerator.
     Use {
-        /// What uses it, for the message: "`.cuda()`".
+        /// What uses it, in the words of the message: "`.cuda()`".
         what: String,
-        /// The device literal or query that decided it, where that is another place.
+        /// The device literal or query that decided the device, if it is at another place.
         origin: Option<Place>,
-        /// The device index, if one is named.
+        /// The device index, if the source names one.
         index: Option<u32>,
-        /// The back end; CUDA when there is none.
+        /// The back end; `None` means CUDA.
         backend: Option<Backend>,
-        /// How it came about.
+        /// The kind of use.
         how: UseKind,
-        /// The path has checked, and the accelerator is not there (or another one is).
+        /// The path has tested for the accelerator, and it is not available (or another one is).
         inverted: bool,
     },
-    /// What would also raise, had an earlier use not raised already.
+    /// An operation that would also raise if an earlier use had not already raised.
     Shadowed {
         /// The earlier use.
         first: Place,
-        /// Where the device was decided, if that is another place.
+        /// Where the device was decided, if it is at another place.
         origin: Option<Place>,
     },
-    /// A handler drops all errors of device work.
+    /// An exception handler discards all errors of device work.
     Swallowed {
-        /// What it counts or prints all the same.
+        /// Where the handler counts or prints the errors anyway.
         said: Option<Place>,
     },
-    /// A back end's module is asked something before it is known to be there.
+    /// The program queries a back end's module before it knows that the module exists.
     Plugin {
         /// The function.
         function: String,
@@ -322,59 +322,59 @@ pub enum Kind {
         /// The function.
         function: String,
     },
-    /// A transfer's result is dropped.
+    /// The result of a transfer is discarded.
     Discarded {
-        /// The receiver, as the source has it.
+        /// The receiver of the method, in the source.
         receiver: Span,
         /// The method.
         method: String,
-        /// Is the receiver a parameter? What registers it takes no other tensor in its place.
+        /// Whether the receiver is a module's parameter. PyTorch rejects a plain tensor as its replacement.
         parameter: bool,
     },
-    /// A module moves itself before it has anything to move.
+    /// A module moves itself before it has any parts to move.
     MovedEmpty {
         /// The method.
         method: String,
-        /// The first of its parts that come after.
+        /// The first part that is assigned after the move.
         part: Place,
     },
     /// `torch.load` without `map_location`.
     Load {
-        /// It reads a program: `torch.jit.load`.
+        /// Whether it is `torch.jit.load`, which reads a program.
         program: bool,
-        /// Was `map_location=None` written?
+        /// Whether the source says `map_location=None`.
         explicit_none: bool,
-        /// May something in the file use another GPU than the first, so that what was saved from one goes back to it?
+        /// Whether the file may use a GPU other than the first. Tensors saved from such a GPU are loaded back to it.
         several: bool,
-        /// Where something that was taken out of the file meets a tensor on a GPU.
+        /// Where a value from the loaded file meets a tensor on a GPU.
         met: Vec<Place>,
     },
     /// An allocation of known size on an accelerator.
     Allocation {
         /// Its size in bytes.
         bytes: u64,
-        /// Is there a handler for it on the way out?
+        /// Whether a handler on the way out catches the error.
         handled: bool,
     },
-    /// Modules or parameters that a module keeps in a plain container only.
+    /// A module keeps submodules or parameters only in a plain container.
     Unregistered {
         /// `list`, `dict`, `tuple`.
         container: &'static str,
-        /// Parameters, not modules.
+        /// Whether the container holds parameters and not modules.
         parameters: bool,
     },
-    /// A copy of a leaf is used as if it were the leaf.
+    /// A copy of a leaf tensor is used as if it were the leaf.
     NonLeaf {
-        /// By what.
+        /// What uses it.
         what: String,
-        /// Where.
+        /// Where it is used.
         used: Place,
     },
-    /// An optimizer has parameters, or a state, that the module has left behind.
+    /// An optimizer holds parameters or state that the module no longer uses.
     OptimizerFirst {
-        /// Its class.
+        /// The optimizer's class.
         optimizer: &'static str,
-        /// Where the module was moved, or got other parameters.
+        /// Where the module was moved, or got new parameters.
         then: Place,
         /// What was left behind.
         left: LeftBehind,
@@ -383,72 +383,72 @@ pub enum Kind {
     WrappedOnCpu {
         /// The wrapper.
         wrapper: &'static str,
-        /// Why it is there.
+        /// Why the module is on the CPU.
         chain: Vec<Step>,
     },
     /// `init_process_group("nccl")` without a GPU.
     Nccl,
-    /// A variable that CUDA reads once is set after that.
+    /// The program sets a variable after CUDA has read it. CUDA reads it only once.
     EnvironmentTooLate {
         /// The variable.
         variable: &'static str,
-        /// Where CUDA was asked first.
+        /// Where the program first queried CUDA.
         first: Place,
     },
-    /// A device index that is not one of the visible devices', which are numbered from zero.
+    /// A device index outside the visible devices. Visible devices are numbered from zero.
     OutsideVisible {
-        /// The index; nothing for one that was read from the variable.
+        /// The index; `None` if it was read from the variable.
         index: Option<u32>,
-        /// What the variable says.
+        /// The value of the variable.
         visible: Option<String>,
-        /// Where it is set.
+        /// Where the variable is set.
         set: Option<Place>,
     },
-    /// The GPUs that a program sees are written down in it.
+    /// The source fixes the GPUs that the program sees.
     FixedVisible {
         /// What the variable is set to.
         text: String,
-        /// So many GPUs it takes.
+        /// The number of GPUs that it needs.
         needed: u32,
-        /// With fewer there is none left, and not only fewer than meant.
+        /// Whether no GPU at all is left on a machine with fewer GPUs.
         none_left: bool,
     },
     /// The global rank as a device index.
     GlobalRank,
     /// An NCCL group whose processes all use the same GPU.
     NoSetDevice {
-        /// Bare `cuda` devices, or the wrappers for one device of each process.
+        /// Uses of bare `cuda` devices, or wrappers for one device per process.
         uses: Vec<Place>,
-        /// Each process has a device of its own, but does not make it the current one.
+        /// Whether each process selects its own device but does not make it the current one.
         indexed: bool,
     },
-    /// CUDA in a worker of a data loader, or in another fork.
+    /// CUDA is used in a worker of a data loader, or in another forked process.
     InWorker {
-        /// The loader, or what starts the fork.
+        /// The loader, or the call that forks.
         loader: Place,
-        /// Is it a data loader?
+        /// Whether it is a data loader.
         loads: bool,
-        /// How what is used there came to be on CUDA, if it was so before.
+        /// Why the value that is used there was on CUDA already, if it was.
         chain: Vec<Step>,
     },
-    /// A string where a device is wanted, and none is of that name.
+    /// A string that is not the name of a device, where a device is expected.
     InvalidDevice {
-        /// The string; empty for a type of numbers in its place.
+        /// The string; empty if a number type stands there instead.
         text: String,
     },
-    /// Something else stands where a device is wanted, or a device where its type is.
+    /// A value of the wrong kind where a device is expected, or a device where a device type is expected.
     Misplaced {
-        /// What.
+        /// The wrong value.
         what: Misplaced,
     },
     /// A `torch.device` is compared with something that it never equals.
     DeviceCompared {
-        /// With what.
+        /// The other value.
         with: String,
-        /// Why not.
+        /// Why they are never equal.
         how: Compared,
     },
-    /// `.device` of a module that has none.
+    /// `.device` of a module that has no such attribute.
     NoDevice,
     /// A CPU tensor in a collective of an NCCL group.
     CpuInCollective {
@@ -456,88 +456,89 @@ pub enum Kind {
         what: String,
         /// The tensor.
         tensor: Box<Operand>,
-        /// The group is made elsewhere: it is what the project's groups are.
+        /// Whether the group is created elsewhere. Then its backend is the one that the project's groups use.
         elsewhere: bool,
     },
     /// Half precision where the chosen device is the CPU.
     HalfOnCpu {
-        /// Where it is moved to the chosen device, if that is later.
+        /// Where the value is moved to the chosen device, if that happens later.
         moved: Option<Place>,
     },
-    /// Numbers of 64 bits on a device that has none.
+    /// 64-bit floating point on a device that does not support it.
     DoubleOnMps {
         /// The device.
         on: DeviceName,
     },
-    /// The time of work on a GPU is taken before it is done.
+    /// The program reads the clock before work on a GPU has finished.
     TimedWithoutWait {
-        /// The first look at the clock; the event's own place is the second one.
+        /// The first clock reading. The event's place is the second one.
         started: Place,
-        /// The work.
+        /// The GPU work.
         work: Place,
     },
-    /// A tensor is moved to a device and back, and nothing uses it there.
+    /// A tensor is moved to a device and back without any use on that device.
     ThereAndBack {
-        /// Where it comes back.
+        /// Where it is moved back.
         back: Place,
     },
-    /// Numbers of 64 bits on a GPU.
+    /// 64-bit floating point on a GPU.
     DoubleOnGpu,
-    /// `bfloat16` on a GPU that nobody has asked whether it knows it.
+    /// `bfloat16` on a GPU without a test that the GPU supports it.
     Bfloat16,
-    /// The allocator's cache is emptied in every round of a loop.
+    /// The allocator's cache is emptied in every iteration of a loop.
     CacheEmptied,
-    /// A number is read back in every round of a training.
+    /// A number is copied to the host in every training step.
     SyncInTraining,
     /// Results without gradients are collected on the GPU.
     ResultsKept,
-    /// A tensor is made on the host and moved at once.
+    /// A tensor is created on the host and moved immediately.
     CreatedThenMoved {
-        /// Of numbers that Python counts up.
+        /// Whether it is created from numbers that Python enumerates.
         counted: bool,
     },
-    /// A move that is not to be waited for, from memory that is not pinned.
+    /// A non-blocking move from memory that is not pinned.
     Pageable {
-        /// Where that memory is from.
+        /// Where that memory was allocated.
         made: Place,
     },
-    /// A copy to the host is read before anything has waited for it.
+    /// A non-blocking copy to the host is read before anything waits for it.
     ReadTooEarly {
         /// Where it is read.
         read: Place,
     },
-    /// A tensor is moved to where it is.
+    /// A tensor is moved to the device that it is on already.
     AlreadyThere,
-    /// The same tensor is moved again and again.
+    /// The same tensor is moved repeatedly.
     InvariantMove {
-        /// When.
+        /// Why the move is repeated.
         again: Again,
     },
-    /// A model in evaluation mode is run with gradients in a loop.
+    /// A model in evaluation mode runs in a loop with gradients enabled.
     EvaluatedWithGraph,
-    /// CUDA autocast around work that follows a device which may be the CPU.
+    /// CUDA autocast around work whose device depends on a choice that may be the CPU.
     CudaAutocast {
-        /// That work.
+        /// The work.
         follows: Place,
-        /// A tensor that it is given.
+        /// A tensor that the work receives.
         given: Option<Place>,
     },
     /// `reveal_device(…)` or `reveal_world()`.
     Reveal(String),
 }
 
-/// How an accelerator is used.
+/// The kinds of accelerator use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum UseKind {
     Transfer,
-    /// Of a module.
+    /// The move of a module.
     Move,
     Factory,
-    /// A transfer or factory behind a check, which fixes the current GPU all the same.
+    /// A transfer or factory in a module, on a path with CUDA. It names the current GPU or a fixed one, even if the module is on another
+    /// GPU.
     Pinned,
     Query,
-    /// A transfer to a GPU whose index others give: `module.cuda(device)`.
+    /// A transfer to a GPU whose index comes from a caller: `module.cuda(device)`.
     Indexed,
     LegacyType,
     DeviceList,

@@ -1,4 +1,4 @@
-//! The abstract domain: conditions as decision diagrams, devices, dimensions, values, the store, and the events that rules are told of.
+//! The abstract domain: conditions as decision diagrams, devices, dimensions, values, the store, and the events for rules.
 
 pub mod atom;
 pub mod diagram;

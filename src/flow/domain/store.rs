@@ -1,7 +1,7 @@
 //! The mutable state: numbered cells with an undo log.
 //!
-//! Variables and attributes are cells. A branch is interpreted in place; [`Store::take`] then takes its
-//! writes back and hands them out, so that two branches are joined by looking only at what they wrote.
+//! Variables and attributes are cells. A branch is interpreted in place. [`Store::take`] then reverts the branch's writes and returns
+//! them. So a join of two branches looks only at the cells that they wrote.
 
 use crate::flow::domain::value::Value;
 
@@ -13,7 +13,7 @@ pub struct Cell(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(usize);
 
-/// What a stretch of interpretation wrote: the last value of each cell, by cell.
+/// The writes of an interpreted stretch of code: the last value of each written cell, sorted by cell.
 pub type Changes = Vec<(Cell, Value)>;
 
 /// The cells.
@@ -24,14 +24,14 @@ pub struct Store {
 }
 
 impl Store {
-    /// New cells that hold [`Value::Absent`]; the number of the first.
+    /// Allocates `n` cells that hold [`Value::Absent`], and returns the first.
     pub fn alloc(&mut self, n: usize) -> Cell {
         let first = Cell(u32::try_from(self.cells.len()).unwrap_or(u32::MAX));
         self.cells.resize(self.cells.len() + n, Value::Absent);
         first
     }
 
-    /// A new cell that holds a value, and held it always.
+    /// Allocates a cell that holds a value. The undo log has no entry for it.
     pub fn alloc_with(&mut self, value: Value) -> Cell {
         let cell = self.alloc(1);
         self.cells[cell.0 as usize] = value;
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Now.
+    /// The current point in the undo log.
     pub fn mark(&self) -> Mark {
         Mark(self.trail.len())
     }
@@ -67,7 +67,7 @@ impl Store {
         written.map_or_else(|| self.get(cell), |&(_, old)| old)
     }
 
-    /// What was written since the mark, without taking it back.
+    /// The writes since the mark. Does not revert them.
     pub fn changes(&self, since: Mark) -> Changes {
         let written = &self.trail[since.0..];
         match written {
@@ -82,14 +82,14 @@ impl Store {
         }
     }
 
-    /// Takes back everything since the mark and hands out what had been written.
+    /// Reverts all writes since the mark and returns them.
     pub fn take(&mut self, since: Mark) -> Changes {
         let changes = self.changes(since);
         self.undo(since);
         changes
     }
 
-    /// Takes back everything since the mark.
+    /// Reverts all writes since the mark.
     pub fn undo(&mut self, since: Mark) {
         while self.trail.len() > since.0 {
             if let Some((cell, old)) = self.trail.pop() {
@@ -98,14 +98,14 @@ impl Store {
         }
     }
 
-    /// Takes back everything since the mark and forgets the cells after the first `cells`.
+    /// Reverts all writes since the mark and drops all cells after the first `cells`.
     pub fn reset(&mut self, since: Mark, cells: usize) {
         self.undo(since);
         self.cells.truncate(cells);
     }
 }
 
-/// Pairs up two branches' writes: each cell with the value that either gave it.
+/// Merges the writes of two branches: each cell with the value that each branch wrote, if it did.
 pub fn pair(a: &Changes, b: &Changes) -> impl Iterator<Item = (Cell, Option<Value>, Option<Value>)> {
     let (mut a, mut b) = (a.iter(), b.iter());
     std::iter::from_fn(move || {

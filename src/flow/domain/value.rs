@@ -1,7 +1,7 @@
 //! Abstract values, and the tables that give them identity.
 //!
-//! Values are small and `Copy`; what does not fit is interned, so that equal things are equal numbers and
-//! comparing two states is comparing words.
+//! Values are small and `Copy`. Larger data is interned, so that equal data has equal numbers and a comparison of two states compares
+//! words.
 
 mod origin;
 mod outside;
@@ -27,73 +27,73 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Something that came from outside what is interpreted.
+    /// A value from outside the interpreted code.
     OuterId;
-    /// A tensor's description.
+    /// The description of a tensor.
     TensorId;
     /// An object on the heap.
     ObjId;
     /// An immutable sequence.
     SeqId;
-    /// A function with the frame it was made in.
+    /// A function together with the frame in which it was defined.
     ClosureId;
     /// A method with its receiver.
     BoundId;
-    /// Why something is where it is; 0 means "no reason known".
+    /// The reason why a value is on its device; 0 means "no reason known".
     OriginId;
-    /// A function's activation.
+    /// An activation of a function.
     FrameId;
 }
 
-/// No reason known.
+/// The origin for "no reason known".
 pub const NO_ORIGIN: OriginId = OriginId(0);
 
-/// A place for tensors, in one world.
+/// Where a tensor is, in one world.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Device {
     /// Host memory.
     Cpu,
-    /// A CUDA device; without an index the current one.
+    /// A CUDA device; without an index, the current one.
     Cuda(Option<u32>),
-    /// A CUDA device whose index is not known.
+    /// A CUDA device with an unknown index.
     CudaSome,
     /// No storage at all.
     Meta,
     /// Another accelerator.
     Other(Backend),
-    /// The device that this outside thing names (a `device` parameter, `args.device`).
+    /// The device that this outside value names (a `device` parameter, `args.device`).
     Named(OuterId),
-    /// The device on which this outside thing lives (a tensor parameter, the module `self`).
+    /// The device on which this outside value is (a tensor parameter, the module `self`).
     Of(OuterId),
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
 impl Device {
-    /// Is it certainly not host memory?
+    /// Whether the device is certainly an accelerator.
     pub fn is_accelerator(self) -> bool {
         matches!(self, Self::Cuda(_) | Self::CudaSome | Self::Other(_))
     }
 }
 
-/// What kind of host value it is.
+/// The kind of a host value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Host {
     Number,
-    /// The number of a process among those of all machines.
+    /// The global rank: the number of a process among the processes on all machines.
     Rank,
-    /// A GPU by the number it has outside of `CUDA_VISIBLE_DEVICES`.
+    /// A GPU number that ignores `CUDA_VISIBLE_DEVICES`.
     PhysicalGpu,
     Text,
     Array,
-    /// An array that is certainly of 64-bit floating point, or a number out of one.
+    /// An array that is certainly 64-bit floating point, or one of its elements.
     Doubles,
-    /// A number, or an array of them: what NumPy makes of something of which nobody knows which it is.
+    /// A number or an array: the result of a NumPy operation whose operands may be either.
     Numbers,
-    /// The number of the CUDA device in use.
+    /// The index of the current CUDA device.
     CurrentGpu,
-    /// An amount of device memory, as the machine has it.
+    /// An amount of device memory, as measured on the machine.
     Memory,
     Other,
 }
@@ -101,9 +101,9 @@ pub enum Host {
 /// An abstract value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Value {
-    /// Not bound (a variable before its assignment, an attribute that is not there).
+    /// Unbound: a variable before its assignment, or a missing attribute.
     Absent,
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
     /// `None`
     None,
@@ -111,25 +111,25 @@ pub enum Value {
     Bool(Cond),
     /// A known integer.
     Int(i64),
-    /// A known string, with where it was written if it looks like a device.
+    /// A known string. The origin says where it was written, if it looks like a device.
     Str(Sym, OriginId),
-    /// Something of the host that is no tensor: a number, a text, a NumPy array.
+    /// A host value that is not a tensor: a number, a string, a NumPy array.
     Host(Host),
     /// A slice object.
     Slice,
-    /// Something from outside, with an identity.
+    /// A value from outside, with identity.
     Outer(OuterId),
     /// A dotted name outside the project: `torch.nn.functional.relu`.
     External(Sym),
-    /// A `torch.device`, or a string that names one of several.
+    /// A `torch.device`, or a string that names a device that depends on the world.
     Device(Dd),
     /// A tensor.
     Tensor(TensorId),
-    /// Something with identity and state.
+    /// An object with identity and state.
     Object(ObjId),
     /// A tuple, or the current content of a list.
     Seq(SeqId),
-    /// Any number of values like this one (interned).
+    /// Any number of values like the given one (interned).
     Many(u32),
     /// A function of the project.
     Closure(ClosureId),
@@ -139,59 +139,59 @@ pub enum Value {
     Class(ClassKey),
     /// A module of the project.
     Module(ModIdx),
-    /// One of several values, by condition.
+    /// One of several values, depending on conditions.
     Choice(Dd),
 }
 
-/// What a tensor is to a module.
+/// The role of a tensor in a module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Role {
     Plain,
     Parameter,
     Buffer,
-    /// It was told to keep gradients.
+    /// A tensor with `requires_grad` set.
     Leaf,
-    /// It was told to keep none.
+    /// A tensor with `requires_grad` cleared.
     Constant,
-    /// A parameter or leaf after a move to another device: no leaf any more.
+    /// A parameter or leaf after a move to another device. It is no longer a leaf.
     Copy,
-    /// Something that was moved in one piece, of which nobody knows what it is: its attributes may be anything.
+    /// An unknown value that was moved as a whole. Its attributes may be anything.
     Whole,
 }
 
 impl Role {
-    /// Does a module move it?
+    /// Whether `.to()` of the module moves it.
     pub fn registered(self) -> bool {
         matches!(self, Self::Parameter | Self::Buffer)
     }
 }
 
-/// What is known of a tensor.
+/// The known facts about a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tensor {
-    /// Where it lives.
+    /// Its device.
     pub device: Dd,
-    /// How many dimensions it has.
+    /// Its number of dimensions.
     pub dims: Dims,
-    /// What it is to a module that holds it.
+    /// Its role in the module that holds it.
     pub role: Role,
-    /// Is it certainly a tensor (and not, say, a module that came from outside)?
+    /// Whether it is certainly a tensor. Otherwise it may be, for example, a module from outside.
     pub certain: bool,
-    /// Number of bytes, when the source says it.
+    /// Its size in bytes, if the source determines it.
     pub bytes: Option<u64>,
-    /// When its numbers are certainly of 64-bit floating point.
+    /// The condition under which its elements are certainly 64-bit floating point.
     pub double: Cond,
 }
 
-/// A function of the project, with the frame that it was made in.
+/// A function of the project, with the frame in which it was defined.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Closure {
     /// The file.
     pub module: ModIdx,
     /// The function.
     pub func: FuncId,
-    /// The frame of the function around it, for nested functions.
+    /// For nested functions: the frame of the enclosing function.
     pub frame: Option<FrameId>,
 }
 
@@ -200,8 +200,8 @@ pub struct Closure {
 pub struct Bound {
     /// The receiver.
     pub receiver: Value,
-    /// The function, if the project has it.
+    /// The function, if it is in the project.
     pub function: Option<ClosureId>,
-    /// The name.
+    /// The name of the method.
     pub name: Sym,
 }

@@ -1,8 +1,8 @@
-//! Which calls in other files give a function its arguments.
+//! Calls in other files that pass a function its arguments.
 //!
-//! A function that is interpreted for itself has outside things for its parameters. Calls in its own file say what it is
-//! really given (`interp/callers.rs`); here are those in the project's other files. Of one that hands on what its own
-//! function is given, the calls of that function decide.
+//! A function that is interpreted on its own has outside values for its parameters. Calls in its own file determine its real arguments
+//! (`flow/machine/arguments/callers.rs`). This module finds the calls in the project's other files. If a call passes on a parameter of
+//! its own function, the calls of that function decide.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +16,7 @@ use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::ResultRule;
 
-/// So many functions may hand on what they are given before it arrives.
+/// The maximum number of functions that pass an argument on before it arrives.
 pub(crate) const MAX_HANDS: u32 = 3;
 
 /// A call of a function.
@@ -24,25 +24,25 @@ pub(crate) const MAX_HANDS: u32 = 3;
 struct Site {
     module: ModIdx,
     call: CallId,
-    /// It is a method, called of an object of a class that is known.
+    /// Whether the callee is a method that is called on an object of a known class.
     through_object: bool,
 }
 
-/// Where functions are called.
+/// The call sites of functions.
 #[derive(Debug, Default)]
 pub struct Calls {
     sites: FxHashMap<Target, Vec<Site>>,
 }
 
 impl Calls {
-    /// Looks for calls of `targets` in the files of the call graph.
+    /// Finds the calls of `targets` in the files of the call graph.
     pub fn of(program: &Program, graph: &CallGraph, targets: &FxHashSet<Target>) -> Self {
         let all = targets.iter().map(|&target| (target, Self::sites_of(program, graph, target)));
         Self { sites: all.filter(|(_, sites)| !sites.is_empty()).collect() }
     }
 
-    /// The calls of a function, be it a static method by its class's name. A method of what nobody knows is not followed where it is
-    /// called, so such a call decides nothing.
+    /// The calls of a function, including a static method's calls through its class. Method calls on unknown objects are excluded: the
+    /// interpreter does not follow them, so they decide nothing.
     fn sites_of(program: &Program, graph: &CallGraph, target: Target) -> Vec<Site> {
         let name = program.get(target.0).ir.function(target.1).name;
         let site = |(module, call), through_object| Site { module, call, through_object };
@@ -72,7 +72,7 @@ impl Calls {
         sites
     }
 
-    /// The functions that hand on what they are given to one of those that were looked for: who calls these decides, too.
+    /// The functions that pass one of their parameters on to a target. Their callers decide as well.
     pub fn handing_on(&self, program: &Program) -> FxHashSet<Target> {
         let mut found = FxHashSet::default();
         for (target, sites) in &self.sites {
@@ -88,11 +88,14 @@ impl Calls {
         found
     }
 
-    /// The files whose calls give the function its argument for this parameter (by its position in the signature), if all
-    /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
-    /// function is given, the files that call this function. No files if all that is given is on the host; nothing if the
-    /// calls leave it open. With a `side`, what its functions give through objects is on the host as well; without one others
-    /// call methods through objects, too: it is a library.
+    /// The files whose calls determine the argument for this parameter (by its position in the signature).
+    ///
+    /// `None` if some call leaves the argument open. Each call must pass a value of its own; that value may be unknown. If a call passes
+    /// on a parameter of its own function, the result contains the files that call this function. The result is empty if all arguments
+    /// are on the host.
+    ///
+    /// `side` is set for projects other than libraries. Then arguments that functions on the host side pass through objects are on the
+    /// host as well. A library's methods are also called through objects elsewhere.
     pub fn deciding(
         &self,
         program: &Program,
@@ -111,22 +114,22 @@ impl Calls {
     }
 }
 
-/// What calls decide of a parameter.
+/// The state of the query which calls decide a parameter.
 struct Decision<'a> {
     calls: &'a Calls,
     program: &'a Program,
     side: Option<&'a HostSide>,
-    /// Those whose calls give something of their own.
+    /// The files whose calls pass a value of their own.
     files: Vec<ModIdx>,
 }
 
 impl Decision<'_> {
-    /// Adds the files; false if a call leaves it open, or nobody calls the function.
+    /// Adds the files. False if a call leaves the argument open, or if there is no call.
     fn is_made(&mut self, target: Target, index: usize, hands: u32) -> bool {
         let Some(sites) = self.calls.sites.get(&target) else { return false };
         let mut some = false;
         for &site in sites {
-            // What the function's own file gives it has been looked at, and leaves it open.
+            // The calls in the function's own file have been analyzed already, and leave the argument open.
             let looked_at = hands == MAX_HANDS && site.module == target.0;
             let decided = self.decides(site, target, index, hands);
             if !decided && !looked_at {
@@ -137,12 +140,12 @@ impl Decision<'_> {
         some
     }
 
-    /// Does the call give something of its own?
+    /// Whether the call passes a value of its own.
     fn decides(&mut self, site: Site, target: Target, index: usize, hands: u32) -> bool {
         if self.gives_host(site, target, index) {
             return true;
         }
-        // An object of a library's class is anybody's.
+        // Objects of a library's classes also occur in other projects.
         if site.through_object && self.side.is_none() {
             return false;
         }
@@ -155,7 +158,7 @@ impl Decision<'_> {
         if let Some((f, param)) = handed_far(self.program, site.module, call, callee, index) {
             return hands > 0 && self.is_made((site.module, f), param, hands - 1);
         }
-        // What an unknown module makes is wherever that module is: nothing that its file says of it.
+        // The result of an unknown module is on that module's device, which this file does not determine.
         let given = argument(call, callee, index);
         if site.through_object && given.is_none_or(|g| unknown_makes(self.program, site.module, g)) {
             return false;
@@ -165,7 +168,7 @@ impl Decision<'_> {
         !looked_at
     }
 
-    /// Does the call give, through an object, what is on the host?
+    /// Whether the call passes, through an object, a value on the host.
     fn gives_host(&self, site: Site, target: Target, index: usize) -> bool {
         let callee = self.program.get(target.0).ir.function(target.1);
         let ir = &self.program.get(site.module).ir;
@@ -173,15 +176,15 @@ impl Decision<'_> {
         let around = (site.module, ir.function_around(call.func));
         site.through_object
             && callee.params.get(index).is_some_and(|param| {
-                // What prepares data has nothing else.
+                // Data preparation works on the host only.
                 self.side.is_some_and(|side| side.contains(self.program, around))
                     || gives_host(self.program, site.module, call, index, param.name)
             })
     }
 }
 
-/// The function around the call, and the position of its parameter, if the call gives for this parameter what that function
-/// is given, or a part of that.
+/// If the call passes a parameter of its own function, or a part of one, for this parameter: the function and the position of its
+/// parameter.
 pub(crate) fn handed_on(
     ir: &Module,
     call: Call<'_>,
@@ -194,8 +197,8 @@ pub(crate) fn handed_on(
     given.filter(|_| !around.is_private()).map(|given| (id, given))
 }
 
-/// The same, be it handed on through a function of PyTorch, or a variable that stands for it in some case. What it is in the other
-/// cases, the function itself says.
+/// The same, also through PyTorch functions and through variables that hold the parameter on some paths. The function's own analysis
+/// covers the other paths.
 fn handed_far(
     program: &Program,
     m: ModIdx,
@@ -209,7 +212,7 @@ fn handed_far(
     (!around.is_private()).then_some((id, given))
 }
 
-/// What the call gives for the parameter at this position of the signature.
+/// The argument for the parameter at this position of the signature.
 fn argument(call: Call<'_>, callee: &Function, index: usize) -> Option<ExprId> {
     let param = callee.params.get(index)?;
     let receiver = callee.params.first().is_some_and(|p| matches!(p.name.as_str(), "self" | "cls"));
@@ -223,7 +226,7 @@ fn argument(call: Call<'_>, callee: &Function, index: usize) -> Option<ExprId> {
     Some(by_name.or(positional)?.value)
 }
 
-/// The function that the call is in.
+/// The function around the call.
 fn function_of<'a>(ir: &'a Module, call: Call<'_>) -> Option<(FuncId, &'a Function)> {
     let mut id = ir.function_around(call.func);
     while ir.function(id).kind != FuncKind::Function {
@@ -232,14 +235,14 @@ fn function_of<'a>(ir: &'a Module, call: Call<'_>) -> Option<(FuncId, &'a Functi
     Some((id, ir.function(id)))
 }
 
-/// Is what the function of PyTorch gives where it is given something?
+/// Whether the PyTorch function's result is on the device of its argument.
 fn stays(path: Sym) -> bool {
     let there = |op: &crate::torch::Op| matches!(op.result, ResultRule::Follows | ResultRule::Receiver);
     crate::torch::function(path).is_some_and(there)
 }
 
-/// The position of the function's parameter that the expression is, is a part of, or is made of by PyTorch; with `held`, also that
-/// which its variable is set to somewhere.
+/// The position of the parameter that the expression is, is a part of, or is computed from by PyTorch. With `held`, also the parameter
+/// that the variable is assigned somewhere.
 fn parameter(program: &Program, m: ModIdx, around: &Function, e: ExprId, held: bool) -> Option<usize> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
@@ -278,7 +281,7 @@ fn parameter(program: &Program, m: ModIdx, around: &Function, e: ExprId, held: b
     }
 }
 
-/// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.
+/// The variable at the root of the expression: `graph` of `graph.to(x.device)`.
 fn root(ir: &Module, e: ExprId) -> Option<u16> {
     match ir.expr(e) {
         Expr::Var(Var::Local(slot)) => Some(slot),

@@ -1,7 +1,7 @@
-//! The call graph of a project: its functions, classes and tables, and where each of them is mentioned.
+//! The call graph of a project: its functions, classes and tables, and the places that mention them.
 //!
-//! Every mention counts, whether it is a call, a reference as a value, an entry of a table or a base class: what is handed over is
-//! called by whoever gets it. The graph is built once for a set of files and shared by all who ask.
+//! Every mention counts: a call, a reference as a value, an entry of a table, a base class. A function that is passed as a value may be
+//! called by the receiver. The graph is built once for a set of files and shared by all queries.
 
 use std::sync::OnceLock;
 
@@ -20,16 +20,16 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::work::spend;
 
-/// What is mentioned, and what mentions it.
+/// A node: something that code mentions, and that mentions other nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Node {
     /// A function or a method.
     Function(ModIdx, FuncId),
-    /// A class: its body, its constructor and what needs no instance.
+    /// A class: its body, its constructor, and methods that need no instance.
     Class(ClassKey),
-    /// The methods of a class's instances: who runs them has come through its constructor.
+    /// The instance methods of a class. Code that runs them has run the class's constructor.
     Instance(ClassKey),
-    /// A variable at the top of a file with functions or classes in it.
+    /// A variable at the top of a file that holds functions or classes.
     Table(ModIdx, Slot),
 }
 
@@ -43,7 +43,7 @@ impl From<nodes::Node> for Node {
 }
 
 impl Node {
-    /// Its name in the source.
+    /// The node's name in the source.
     pub(crate) fn name(self, program: &Program) -> Option<Sym> {
         match self {
             Self::Function(m, f) => Some(program.get(m).ir.function(f).name),
@@ -55,16 +55,16 @@ impl Node {
     }
 }
 
-/// How something is mentioned.
+/// The kind of a mention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// It is called, by this call.
+    /// The callee of this call.
     Call(CallId),
-    /// It is a value: handed over, or put somewhere.
+    /// A use as a value: passed as an argument, or stored.
     Reference,
-    /// It is in a table, by the table's variable: who reads that comes to it.
+    /// An element of the table in this variable. Code that reads the table reaches it.
     Entry(Slot),
-    /// It is a base of this class.
+    /// A base class of this class.
     Base(ClassId),
 }
 
@@ -72,13 +72,13 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mention {
     pub(crate) module: ModIdx,
-    /// The name or dotted name; of a base no particular one.
+    /// The name or dotted name. For a base class: no particular expression.
     pub(crate) expr: ExprId,
     pub(crate) kind: Kind,
 }
 
 impl Mention {
-    /// The call, if it is one.
+    /// The call, if the mention is a callee.
     pub(crate) fn call(&self) -> Option<(ModIdx, CallId)> {
         match self.kind {
             Kind::Call(call) => Some((self.module, call)),
@@ -86,38 +86,38 @@ impl Mention {
         }
     }
 
-    /// Is it at a place in the text?
+    /// Whether the mention has a place in the text.
     pub(crate) fn is_written(&self) -> bool {
         !matches!(self.kind, Kind::Base(_))
     }
 
-    /// Where it is in its file.
+    /// The place of the mention in its file.
     pub(crate) fn span(&self, program: &Program) -> Span {
         program.get(self.module).ir.span(self.expr)
     }
 }
 
-/// Which paths lead to a function.
+/// The kind of path to a function that matters for a fact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Route {
-    /// Those of what once holds and lasts: a method is where its class is, for who has an instance has made it.
+    /// For lasting facts. A method is reached where its class is instantiated, because its caller has an instance.
     Made,
-    /// Those of what only holds around a call: a method is where calls of that name are, be it of unknown objects.
+    /// For facts that hold only during a call. A method is reached at calls of that name, also on unknown objects.
     Called,
 }
 
-/// See the module.
+/// The call graph; see the module's documentation.
 #[derive(Debug, Default)]
 pub struct CallGraph {
     files: Vec<ModIdx>,
-    /// What is mentioned by names that are followed.
+    /// Mentions by names that resolve to a node.
     mentions: FxHashMap<Node, Vec<Mention>>,
-    /// The attributes, by name, of objects that names do not tell, if methods of the project have that name.
+    /// Attributes of unresolved objects with the name of some method of the project, by name.
     attributes: OnceLock<FxHashMap<Sym, Vec<Mention>>>,
 }
 
 impl CallGraph {
-    /// Of these files.
+    /// Builds the graph of these files.
     pub fn of(program: &Program, files: &[ModIdx]) -> Self {
         program.note(files);
         let found: Vec<Vec<(Node, Mention)>> = files.par_iter().map(|&m| mentions(program, m)).collect();
@@ -133,7 +133,7 @@ impl CallGraph {
         &self.files
     }
 
-    /// The mentions of a node, each with what it is in; nothing for the body of a file.
+    /// The mentions of a node, each with the node that contains it (`None` for the body of a file).
     pub(crate) fn mentions<'a>(
         &'a self,
         program: &'a Program,
@@ -154,7 +154,7 @@ impl CallGraph {
         all.map(move |&mention| (mention, caller(program, node, mention, route)))
     }
 
-    /// The mentions of a function, and all that may be, whatever they are attributes of.
+    /// The mentions of a function, and all attributes with its name that may refer to it, on any object.
     pub(crate) fn named_like<'a>(
         &'a self,
         program: &Program,
@@ -163,7 +163,7 @@ impl CallGraph {
         self.direct(Node::Function(m, f)).iter().chain(self.attributes_of(program, (m, f)))
     }
 
-    /// The calls of a function by names that are followed, or of the object itself.
+    /// The calls of a function by resolved names, or on the receiver itself.
     pub(crate) fn calls<'a>(
         &'a self,
         program: &'a Program,
@@ -177,7 +177,7 @@ impl CallGraph {
         direct.chain(self.attributes_of(program, (m, f)).filter(own)).filter_map(Mention::call)
     }
 
-    /// The calls that make objects with this constructor, be they of subclasses.
+    /// The calls that create objects with this constructor, including objects of subclasses.
     pub(crate) fn constructions<'a>(
         &'a self,
         program: &'a Program,
@@ -203,7 +203,7 @@ impl CallGraph {
         self.mentions.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// The attributes of unknown objects with the name of this method.
+    /// The attributes of unresolved objects with the name of this method.
     fn attributes_of(&self, program: &Program, (m, f): Target) -> impl Iterator<Item = &Mention> {
         let function = program.get(m).ir.function(f);
         let name = function.class.map(|_| function.name);
@@ -224,7 +224,7 @@ impl CallGraph {
     }
 }
 
-/// What the mention of a node is in.
+/// The node that contains a mention.
 fn caller(program: &Program, node: Node, mention: Mention, route: Route) -> Option<Node> {
     let m = mention.module;
     match mention.kind {
@@ -243,8 +243,8 @@ fn caller(program: &Program, node: Node, mention: Mention, route: Route) -> Opti
     }
 }
 
-/// The node that a function of a file runs with, on the route of what lasts: the outermost function around it, or the class. Nothing for
-/// a file's body.
+/// The node that a function of a file belongs to on [`Route::Made`]: the outermost function around it, or the class. `None` for a file's
+/// body.
 pub(crate) fn made_at(ir: &Module, m: ModIdx, f: FuncId) -> Option<Node> {
     Some(match node_of(ir, m, f)? {
         nodes::Node::Class(key) if runs_on_instance(ir, f) => Node::Instance(key),
@@ -252,14 +252,14 @@ pub(crate) fn made_at(ir: &Module, m: ModIdx, f: FuncId) -> Option<Node> {
     })
 }
 
-/// The same of a place.
+/// The node of the innermost function around a place.
 pub(crate) fn node_at(program: &Program, place: Place) -> Option<Node> {
     let m = program.module_of(place.file)?;
     let ir = &program.get(m).ir;
     made_at(ir, m, ir.functions_around(place.span).next()?)
 }
 
-/// Is it a method, or in one, that needs an instance which has been made?
+/// Whether the function is, or is inside, a method that needs a finished instance.
 fn runs_on_instance(ir: &Module, mut f: FuncId) -> bool {
     let mut method = None;
     while f != FuncId(0) {

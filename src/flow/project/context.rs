@@ -1,12 +1,14 @@
 //! The context of functions: what holds on every path from the program's entry points to them.
 //!
-//! A fact is a must-fact: it holds of a function if it holds at each of its mentions (the meet over all call sites), because of what stands
-//! there, or because it holds of the function that the mention is in. Files' bodies, and what nobody mentions, are entry points: anybody
-//! comes there, without the fact. Among recursive functions that is a greatest fixpoint: what is not refuted holds. It is found as the
-//! complement of the least one: refutations are handed on from callers to callees by a worklist. What only mentions itself, in a circle that
-//! no entry point leads to, is dead, or called from out of sight: nothing is known of it.
+//! A fact is a must-fact: it holds for a function if it holds at each of its mentions (the meet over all call sites). At a mention, it
+//! holds because of the code there, or because it holds for the function that contains the mention. Files' bodies and functions without
+//! mentions are entry points: they can be reached without the fact.
 //!
-//! Only what leads to the functions that are asked about is looked at.
+//! For recursive functions, this is a greatest fixpoint: whatever is not refuted holds. It is computed as the complement of a least
+//! fixpoint: a worklist propagates refutations from callers to callees. A cycle that no entry point reaches is dead, or called by code
+//! out of sight: nothing is known about it.
+//!
+//! The search visits only nodes that lead to the queried functions.
 
 use std::hash::Hash;
 
@@ -17,14 +19,14 @@ use crate::link::Program;
 use crate::sym::Sym;
 use crate::work::spend;
 
-/// What is known of a fact at a mention, or of a node whoever mentions it.
+/// What is known of a fact at a mention, or for a node regardless of its mentions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It holds here.
+    /// The fact holds here.
     Holds,
-    /// It holds here if it holds of what the mention is in; of a node, if it holds at all mentions.
+    /// At a mention: the fact holds if it holds for the containing node. For a node: the fact holds if it holds at all mentions.
     Inherited,
-    /// It does not.
+    /// The fact does not hold.
     Fails,
 }
 
@@ -34,25 +36,25 @@ impl From<bool> for Verdict {
     }
 }
 
-/// A fact that is asked for.
+/// A fact to query.
 pub(crate) struct Fact<'q> {
     pub(crate) route: Route,
-    /// At a mention of a node.
+    /// The verdict at a mention of a node.
     pub(crate) at: &'q dyn Fn(Node, &Mention) -> Verdict,
-    /// Of a node itself.
+    /// The verdict for a node itself.
     pub(crate) of: &'q dyn Fn(Node) -> Verdict,
 }
 
-/// What is known of nodes.
+/// The solution for the visited nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     holds: FxHashSet<Node>,
-    /// Those that were looked at, and of which other mentions may still decide.
+    /// The visited nodes that are not refuted; further mentions may still decide them.
     open: FxHashSet<Node>,
 }
 
 impl Context {
-    /// Asks for a fact of some nodes.
+    /// Solves a fact for some nodes.
     pub(crate) fn of(
         program: &Program,
         graph: &CallGraph,
@@ -69,8 +71,8 @@ impl Context {
         search.solved()
     }
 
-    /// Does the fact hold of a node? Nothing more is looked at once it is seen to fail. Not for [`Route::Made`], on which paths are
-    /// followed to where they begin.
+    /// Whether the fact holds for a node. Stops at the first refutation. Not for [`Route::Made`], where the search must follow paths to
+    /// their start.
     pub(crate) fn always(program: &Program, graph: &CallGraph, node: Node, fact: &Fact<'_>) -> bool {
         let mut search = Search::default();
         search.look_at(node);
@@ -83,7 +85,7 @@ impl Context {
         search.solved().holds(node)
     }
 
-    /// The same of what lasts once it holds at one of these places.
+    /// Solves a lasting fact: it holds after any of these places.
     pub(crate) fn after(
         program: &Program,
         graph: &CallGraph,
@@ -95,31 +97,31 @@ impl Context {
         Self::of(program, graph, asked, &fact)
     }
 
-    /// Does the fact hold of the node?
+    /// Whether the fact holds for the node.
     pub(crate) fn holds(&self, node: Node) -> bool {
         self.holds.contains(&node)
     }
 
-    /// The names of all that leads there, as far as it is not refuted: a file with another mention says one of them.
+    /// The names of all nodes on unrefuted paths. A file with a further mention contains one of these names.
     pub(crate) fn names(&self, program: &Program) -> FxHashSet<Sym> {
         self.open.iter().filter_map(|node| node.name(program)).collect()
     }
 }
 
-/// The part of the call graph that leads to what is asked for.
+/// The part of the call graph that leads to the queried nodes.
 #[derive(Default)]
 struct Search {
     open: Vec<Node>,
     seen: FxHashSet<Node>,
-    /// By what mentions it: what the fact is inherited by, and all that is mentioned.
+    /// For each containing node: the nodes that inherit the fact from it (`heirs`), and all nodes that it mentions (`callees`).
     heirs: FxHashMap<Node, Vec<Node>>,
     callees: FxHashMap<Node, Vec<Node>>,
-    /// What the fact holds of because of a place, or by itself.
+    /// The nodes for which the fact holds because of a place, or by itself.
     grounds: Vec<Node>,
     refuted: Vec<Node>,
-    /// What nothing mentions, as far as is known.
+    /// The nodes without known mentions.
     unmentioned: Vec<Node>,
-    /// What entry points mention, or are.
+    /// The nodes that entry points mention, and entry points.
     entered: Vec<Node>,
 }
 
@@ -142,7 +144,7 @@ impl Search {
         let mut callers = Vec::new();
         for (mention, caller) in graph.mentions(program, node, fact.route) {
             spend(1);
-            // What calls itself has been called by somebody else.
+            // A recursive call: some other call comes first.
             if caller == Some(node) {
                 continue;
             }
@@ -150,10 +152,10 @@ impl Search {
             match (here, caller) {
                 (Verdict::Holds, _) => self.grounds.push(node),
                 (Verdict::Inherited, Some(caller)) => self.heirs.entry(caller).or_default().push(node),
-                // Nobody who comes to it elsewhere makes it hold.
+                // A mention in an entry point without the fact, or a mention where it fails, refutes it.
                 (Verdict::Inherited, None) | (Verdict::Fails, _) => return self.refuted.push(node),
             }
-            // Of what lasts it is asked whether anybody comes there at all.
+            // For a lasting fact, it matters whether any entry point reaches the mention.
             callers.push(caller.filter(|_| here == Verdict::Inherited || fact.route == Route::Made));
         }
         if callers.is_empty() {
@@ -184,7 +186,7 @@ impl Search {
     }
 }
 
-/// What these lead to, with themselves, as far as it passes the test.
+/// The nodes reachable from these, including themselves, through nodes that pass the test.
 pub(crate) fn closed_over<T: Copy + Eq + Hash>(
     mut open: Vec<T>,
     leads: &FxHashMap<T, Vec<T>>,

@@ -1,9 +1,8 @@
-//! Which functions only ever run where CUDA is: everything in the project that leads to them has refused to go on
-//! without it.
+//! Which functions only run on machines with CUDA, because all paths in the project to them refuse to continue without it.
 //!
-//! A function refuses if it asserts that CUDA is there, raises or exits without it, or calls at its top level what
-//! refuses (`cuda_required/refuses.rs`). What comes after a refusal in the same function has CUDA, and so has what is only mentioned there
-//! (`project/context.rs`). Methods are where their class is: who made the instance has come that far, and through its constructor.
+//! A function refuses if it asserts that CUDA is available, raises or exits otherwise, or calls such a function at its top level
+//! (`cuda_required/refuses.rs`). Code after a refusal in the same function has CUDA, and so has code that is only mentioned there
+//! (`project/context.rs`). Methods are reached where their class is instantiated: the constructor has run by then.
 
 mod asks;
 mod branches;
@@ -28,7 +27,7 @@ use crate::link::{ModIdx, Program, Target};
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// What of the program only runs where CUDA is.
+/// The parts of the program that only run on machines with CUDA.
 #[derive(Debug)]
 pub struct Behind {
     context: Context,
@@ -36,47 +35,47 @@ pub struct Behind {
     uses: Uses,
 }
 
-/// The places of files on the way that come after something that needs CUDA.
+/// The places in the files on a path that come after code that needs CUDA.
 #[derive(Debug, Default)]
 pub struct Passed {
     there: FxHashMap<ModIdx, Vec<Span>>,
-    /// The same with branches of which each does.
+    /// The same, where an `if` also counts if each of its branches needs CUDA.
     branches: FxHashMap<ModIdx, Vec<Span>>,
 }
 
-/// What refuses besides checks, since it needs CUDA.
+/// Which uses of CUDA count as refusals, in addition to checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Uses {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// A constructor that does, and the body of a class or file: what cannot be made without it is not there either.
+    /// Uses in a constructor, and in the body of a class or file. Without CUDA, the object, class or file does not exist.
     Making,
-    /// Any function that does.
+    /// Uses in any function.
     All,
-    /// The same, and branches of which each does.
+    /// The same, and an `if` each of whose branches uses CUDA.
     OnTheWay,
 }
 
 impl Uses {
-    /// Does it matter what functions of any kind need?
+    /// Whether uses in all kinds of functions count.
     fn anywhere(self) -> bool {
         matches!(self, Self::All | Self::OnTheWay)
     }
 }
 
-/// The function that asks.
+/// The function that tests for an accelerator.
 pub const QUESTION: &str = "is_available";
-/// The keyword by which a scheduler is asked for GPUs.
+/// The keyword argument that requests GPUs from a scheduler.
 pub const GPUS: &str = "num_gpus";
 /// The method that needs CUDA.
 pub const MOVE: &str = "cuda";
 
-/// More files than these are not looked at for one that imports them.
+/// The maximum number of files that are analyzed for the imports of one file.
 const MAX_IMPORTS: usize = 300;
 
 impl Behind {
-    /// Looks at the files of the call graph for where they refuse, as far as these ways need it.
+    /// Finds the refusals in the files of the call graph, as far as these paths need them.
     pub fn of<'w>(
         program: &Program,
         graph: &CallGraph,
@@ -99,7 +98,7 @@ impl Behind {
                 there.is_some_and(|there| places::is_within(there, mention.span(program))).into()
             },
             of: &|node| match node {
-                // Who has made an instance has come through its constructor.
+                // An instance's constructor has run.
                 Node::Instance(key) => {
                     let point = program.find_method(key, init).and_then(|at| known.points.get(&at));
                     point.is_some_and(|p| p.refusal == Some(Refusal::Always)).into()
@@ -111,7 +110,7 @@ impl Behind {
         Self { context: Context::of(program, graph, asked, &fact), points: known.points, uses }
     }
 
-    /// Does anything in these files ask whether an accelerator is there?
+    /// Whether any code in these files tests for an accelerator.
     pub fn asks(program: &Program, files: &[ModIdx]) -> bool {
         let (question, gpus) = (Sym::new(QUESTION), Sym::new(GPUS));
         files.iter().any(|&m| {
@@ -123,11 +122,11 @@ impl Behind {
         })
     }
 
-    /// Is the place only reached where CUDA is?
+    /// Whether the place is only reached on machines with CUDA.
     pub fn contains(&self, program: &Program, way: &Way) -> bool {
         let spot = &way.spot;
         let Some(m) = program.module_of(spot.file) else { return false };
-        // What comes after a use in the same function is told with that, or not at all.
+        // Code after a use in the same function is reported with that use, or not at all.
         let passed = |f: FuncId| {
             self.uses == Uses::None && self.points.get(&(m, f)).is_some_and(|p| p.after <= spot.at)
         };
@@ -140,20 +139,20 @@ impl Behind {
     }
 }
 
-/// What the way begins in.
+/// The node that the path begins in.
 fn entered(program: &Program, way: &Way) -> Option<Node> {
     let m = program.module_of(way.spot.file)?;
     made_at(&program.get(m).ir, m, way.spot.entry)
 }
 
 impl Passed {
-    /// Looks only at what these ways come past, in their own files and in what these import; of one that imports a large library
-    /// in the file alone.
+    /// Analyzes only what these paths pass, in their own files and in the imports of these files. For a file that imports a large
+    /// library, only the file itself is analyzed.
     pub fn on_ways<'w>(program: &Program, ways: impl Iterator<Item = &'w Way>) -> Self {
         let places = ways.flat_map(|way| way.places.iter());
         let on: FxHashSet<ModIdx> = places.filter_map(|place| program.module_of(place.file)).collect();
         let mut passed = Self::default();
-        // What is known of a file must not hang on what else is linted: all of its imports are there, or none.
+        // The facts about a file must not depend on which other files are linted. So either all of its imports are analyzed, or none.
         let (mut together, mut small) = (FxHashSet::default(), Vec::new());
         for &m in &on {
             match imports(program, m) {
@@ -170,8 +169,8 @@ impl Passed {
         passed
     }
 
-    /// Adds what is come past in the files `on`, as far as `files` tell. A call of what needs CUDA in each of its branches is not come
-    /// past without it, wherever these stand.
+    /// Adds the passed places in the files `on`, according to `files`. A call of a function each of whose branches needs CUDA needs CUDA
+    /// itself, in any file.
     fn pass(&mut self, program: &Program, files: &[ModIdx], on: &[ModIdx]) {
         program.note(files);
         let own = Own { near: true, ..Own::of(program, files) };
@@ -181,10 +180,10 @@ impl Passed {
         }
     }
 
-    /// Does the way come past something that needs CUDA, in one of the functions that it goes through?
+    /// Whether the path passes code that needs CUDA, in one of the functions on it.
     pub fn is_passed(&self, program: &Program, way: &Way) -> bool {
         way.places.iter().any(|place| {
-            // Who reads a function sees the branches in the same file, and each of them may be mended for itself.
+            // A reader of the function sees branches in the same file, and can fix each of them separately.
             let far = way.places.last().is_none_or(|last| last.file != place.file);
             let spans = if far { &self.branches } else { &self.there };
             let there = program.module_of(place.file).and_then(|m| spans.get(&m));
@@ -193,7 +192,7 @@ impl Passed {
     }
 }
 
-/// The file and what it imports, directly or not; nothing if that is much.
+/// The file and its direct and indirect imports; `None` if there are too many.
 fn imports(program: &Program, m: ModIdx) -> Option<FxHashSet<ModIdx>> {
     let (mut seen, mut open) = (FxHashSet::from_iter([m]), vec![m]);
     while let Some(m) = open.pop() {

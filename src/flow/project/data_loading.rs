@@ -1,9 +1,8 @@
-//! Which functions and classes only ever work on the host: everything in the project that leads to them prepares data.
+//! Which functions and classes only run on the host: all paths in the project to them prepare data.
 //!
-//! What a data set makes its items of, what a collate function calls, and the steps of a `Compose` that makes tensors of
-//! pictures are given tensors on the CPU, for nothing has moved them yet. A function or class is on the host side if the
-//! project's other code mentions it, and each mention is in such a place, or in what is on the host side itself. What nobody
-//! mentions is there for others, who may give it anything.
+//! Such code gets CPU tensors, because no other code has moved the data yet. Examples are the code of data sets, collate functions, and
+//! the steps of a `Compose` that converts pictures to tensors. A function or class is on the host side if the project mentions it, and
+//! each mention is in such a place or in code on the host side. Code without mentions is for other projects, which may pass it anything.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,32 +18,32 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{Base, base_class};
 
-/// What makes a picture of a file.
+/// Functions that read a picture from a file.
 const OPENS_PICTURES: &[&str] = &["PIL.Image.open", "cv2.imread", "imageio.imread", "skimage.io.imread"];
 
-/// Registries of the steps that make a data set's items.
+/// Registries of steps that prepare the items of a data set.
 const REGISTRIES: &[&str] = &["PIPELINES", "TRANSFORMS"];
 
-/// Which functions and classes are on the host side.
+/// The functions and classes on the host side.
 #[derive(Debug, Default)]
 pub struct HostSide {
     graph: Arc<CallGraph>,
-    /// Where each file prepares data, once that has been asked.
+    /// A cache: for each file, the expressions at places where data is prepared.
     prepared: RefCell<FxHashMap<ModIdx, FxHashSet<ExprId>>>,
 }
 
 impl HostSide {
-    /// In the files of this call graph.
+    /// Uses the files of this call graph.
     pub fn of(graph: Arc<CallGraph>) -> Self {
         Self { graph, prepared: RefCell::default() }
     }
 
-    /// Is the function on the host side?
+    /// Whether the function is on the host side.
     pub fn contains(&self, program: &Program, target: Target) -> bool {
         node(program, target).is_some_and(|node| self.context(program, &[target]).holds(node))
     }
 
-    /// The names of what leads to these functions, as far as their mentions decide.
+    /// The names of the code that leads to these functions, as far as its mentions decide.
     pub fn leading_to(&self, program: &Program, targets: &[Target]) -> FxHashSet<Sym> {
         self.context(program, targets).names(program)
     }
@@ -67,7 +66,7 @@ fn node(program: &Program, (m, f): Target) -> Option<Node> {
     made_at(&program.get(m).ir, m, f)
 }
 
-/// Is it a data set, a step of one, or what puts items together?
+/// Whether the node is a data set, a step of one, or a collate function.
 fn prepares(program: &Program, node: Node) -> bool {
     match node {
         Node::Function(m, f) => is_collate(program.get(m).ir.function(f)),
@@ -82,7 +81,7 @@ fn prepares(program: &Program, node: Node) -> bool {
     }
 }
 
-/// What is handed over where data is prepared: `collate_fn=…`, `transform=…` of a data set, the steps of a `Compose`.
+/// The expressions that are passed where data is prepared: `collate_fn=…`, `transform=…` of a data set, the steps of a `Compose`.
 fn prepared(program: &Program, m: ModIdx) -> FxHashSet<ExprId> {
     let ir = &program.get(m).ir;
     let mut found = FxHashSet::default();
@@ -108,7 +107,7 @@ fn prepared(program: &Program, m: ModIdx) -> FxHashSet<ExprId> {
     found
 }
 
-/// Is it a call that makes a data set: one of the project's, or one that torchvision and others have?
+/// Whether the call creates a data set: one of the project's, or one of torchvision or a similar library.
 fn makes_data_set(program: &Program, m: ModIdx, call: Call<'_>) -> bool {
     match program.resolve_expr(m, call.func) {
         Some(Resolved::Class(key)) => is_data_set(program, key),
@@ -120,7 +119,7 @@ fn makes_data_set(program: &Program, m: ModIdx, call: Call<'_>) -> bool {
     }
 }
 
-/// Is it a data set whose own code names no accelerator?
+/// Whether the class is a data set whose own code names no accelerator.
 pub fn is_data_set(program: &Program, class: ClassKey) -> bool {
     let known = |p: &Sym| base_class(*p).is_some_and(|b| b.kind == Base::Dataset && !b.moves_for_user);
     let info = program.class(class);
@@ -133,21 +132,21 @@ pub fn is_data_set(program: &Program, class: ClassKey) -> bool {
     (data || reads_pictures(program, class)) && !names_accelerator(ir, class.class)
 }
 
-/// Does it put the items of a batch together?
+/// Whether the function collates the items of a batch.
 fn is_collate(f: &Function) -> bool {
     let name = f.name.as_str();
     name.contains("collate") && !name.contains("cuda") && !name.contains("gpu")
 }
 
-/// Is it the class of what a loader calls for that: `class Collator` with a `__call__`?
+/// Whether the class is a callable collator: `class Collator` with a `__call__`.
 fn collates(ir: &Module, class: ClassId) -> bool {
     let c = ir.class(class);
     let named = ["Collator", "Collate"].iter().any(|part| c.name.as_str().contains(part));
     named && c.methods.iter().any(|(name, _)| name.as_str() == "__call__") && !names_accelerator(ir, class)
 }
 
-/// `@PIPELINES.register_module()`: the registries out of which OpenMMLab's data sets build the steps that make their items
-/// (mmengine/dataset/base_dataset.py, `Compose`), and those of projects that have taken over its ways.
+/// `@PIPELINES.register_module()`: OpenMMLab's data sets build their preparation steps from these registries
+/// (mmengine/dataset/base_dataset.py, `Compose`). Other projects have adopted the pattern.
 fn is_registered_step(ir: &Module, class: ClassId) -> bool {
     let c = ir.class(class);
     let registers = |e: ExprId| {
@@ -162,14 +161,14 @@ fn is_registered_step(ir: &Module, class: ClassId) -> bool {
     ir.list(c.decorators).iter().any(|&d| registers(d)) && !names_accelerator(ir, class)
 }
 
-/// Is it, by its base, such a step (mmcv/transforms/base.py)?
+/// Whether the class is such a step according to its base class (mmcv/transforms/base.py).
 fn is_step(program: &Program, class: ClassKey) -> bool {
     let base = |p: &Sym| p.as_str().starts_with("mmcv.transforms.");
     program.class(class).externals.iter().any(base)
         && !names_accelerator(&program.get(class.module).ir, class.class)
 }
 
-/// Does the class's own code name an accelerator?
+/// Whether the class's own code names an accelerator.
 fn names_accelerator(ir: &Module, class: ClassId) -> bool {
     ir.exprs[ir.exprs_of(ir.function(ir.class(class).body))].iter().any(|e| match *e {
         Expr::Attr { name, .. } => name.as_str() == "cuda",
@@ -178,7 +177,7 @@ fn names_accelerator(ir: &Module, class: ClassId) -> bool {
     })
 }
 
-/// Does it give items by number, which it reads from files of pictures?
+/// Whether the class returns items by number and reads them from picture files.
 fn reads_pictures(program: &Program, class: ClassKey) -> bool {
     let ir = &program.get(class.module).ir;
     let method =
@@ -191,7 +190,7 @@ fn reads_pictures(program: &Program, class: ClassKey) -> bool {
     })
 }
 
-/// Is it an argument with which a loader or a data set prepares its items?
+/// Whether it is an argument that prepares the items of a loader or a data set.
 fn is_for_data(a: &Arg, data: bool) -> bool {
     let ArgKind::Keyword(name) = a.kind else { return false };
     match name.as_str() {
@@ -201,7 +200,7 @@ fn is_for_data(a: &Arg, data: bool) -> bool {
     }
 }
 
-/// Does the function around make tensors of pictures? Then so does the `Compose` that it builds.
+/// Whether the function around the expression converts pictures to tensors. Then a `Compose` in it does so as well.
 fn pictures(ir: &Module, at: ExprId) -> bool {
     let around = ir.function(ir.function_around(at));
     ir.exprs_of(around).any(|n| is_to_tensor(ir, ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
@@ -219,7 +218,7 @@ fn adds_step(ir: &Module, call: Call<'_>) -> bool {
         && matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "transforms")
 }
 
-/// What a `Compose` is given, and what is in it if that is a list.
+/// The argument of a `Compose`, and its elements if it is a list.
 fn steps(ir: &Module, given: ExprId) -> impl Iterator<Item = ExprId> + '_ {
     let listed = match ir.expr(given) {
         Expr::List(list) | Expr::Tuple(list) => ir.list(list),
@@ -228,7 +227,7 @@ fn steps(ir: &Module, given: ExprId) -> impl Iterator<Item = ExprId> + '_ {
     std::iter::once(given).chain(listed.iter().copied())
 }
 
-/// What is put into the variable, or into the list in it, that the call is given: in the same function.
+/// The values that the same function assigns to the variable `given`, or adds to the list in it.
 fn put_into(ir: &Module, call: Call<'_>, given: ExprId) -> Vec<ExprId> {
     let Expr::Var(var) = ir.expr(given) else { return Vec::new() };
     let f = ir.function_around(call.func);

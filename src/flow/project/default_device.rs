@@ -1,8 +1,7 @@
-//! What is only reached once a program has set PyTorch's default device.
+//! Code that is only reached after the program has set PyTorch's default device.
 //!
-//! A function that is interpreted for itself makes its tensors on the CPU, as PyTorch does unless it is told otherwise. A program
-//! that has called `torch.set_default_device` or `torch.set_default_tensor_type` makes them elsewhere from
-//! there on, in the project's other files as well.
+//! A function that is interpreted on its own creates its tensors on the CPU, PyTorch's default. After a program has called
+//! `torch.set_default_device` or `torch.set_default_tensor_type`, it creates them elsewhere, in all files of the project.
 
 use rustc_hash::FxHashMap;
 
@@ -15,13 +14,13 @@ use crate::ir::{Call, Expr, ExprId, FuncId, Module};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Place;
 
-/// The functions that set it, as texts mention them.
+/// The functions that set the default device.
 pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
 
-/// The functions that `torch.Tensor` follows, too.
+/// The setters that also affect `torch.Tensor`.
 const TYPE_SETTERS: [&str; 1] = ["set_default_tensor_type"];
 
-/// What is only reached once another default has been set.
+/// The code that is only reached after a setter.
 #[derive(Debug)]
 pub struct SetBefore {
     by: ByDefault,
@@ -29,7 +28,7 @@ pub struct SetBefore {
 }
 
 impl SetBefore {
-    /// By one way, as far as these places need it.
+    /// Solves the query for one kind of setter, as far as these places need it.
     pub fn of(
         program: &Program,
         graph: &CallGraph,
@@ -49,13 +48,13 @@ impl SetBefore {
         Self { by, context: Context::after(program, graph, asked, &is_set) }
     }
 
-    /// Is the place only reached after it?
+    /// Whether the place is only reached after the setter.
     pub fn reaches(&self, program: &Program, place: Place, by: ByDefault) -> bool {
         by == self.by && node_at(program, place).is_some_and(|node| self.context.holds(node))
     }
 }
 
-/// The functions that set it, or call one that does, each with where it does so first.
+/// The functions that call a setter, directly or not, each with the position of the first such call.
 fn set_first(program: &Program, graph: &CallGraph, names: &[&str]) -> FxHashMap<Target, u32> {
     let mut first: FxHashMap<Target, u32> = FxHashMap::default();
     let mut open: Vec<(ModIdx, ExprId)> = Vec::new();
@@ -76,7 +75,7 @@ fn set_first(program: &Program, graph: &CallGraph, names: &[&str]) -> FxHashMap<
     first
 }
 
-/// Is it such a call?
+/// Whether the call sets another default than the CPU.
 fn is_setter(program: &Program, m: ModIdx, call: Call<'_>, names: &[&str]) -> bool {
     let ir = &program.get(m).ir;
     let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if names.contains(&name.as_str()));
@@ -88,7 +87,7 @@ fn is_setter(program: &Program, m: ModIdx, call: Call<'_>, names: &[&str]) -> bo
     sets && !stays(ir, call)
 }
 
-/// Is it the CPU, or another type on the CPU, that the call names? What it computes may be any.
+/// Whether the call sets the CPU, or a CPU tensor type. A computed argument may be any device.
 fn stays(ir: &Module, call: Call<'_>) -> bool {
     let Some(arg) = call.args.first() else { return true };
     match ir.expr(arg.value) {

@@ -1,8 +1,13 @@
-//! Whether a project leaves a choice between CUDA and something else.
+//! Whether a project leaves a choice between CUDA and another device.
 //!
-//! It does if one of its files asks whether CUDA is there and places something by the answer, names the CPU where a device is chosen,
-//! moves a module on one of two ways only, or uses the text of an option as a device. An assertion, a message, a seed, or a result that is
-//! brought to the CPU are no choices.
+//! It does if one of its files does one of the following:
+//!
+//! - test for CUDA and place a value accordingly,
+//! - name the CPU where a device is chosen,
+//! - move a module on one of two paths only,
+//! - use the text of an option as a device.
+//!
+//! An assertion, a message, a seed, or a result that is moved to the CPU is no choice.
 
 mod options;
 
@@ -14,14 +19,14 @@ use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Without};
 
-/// Methods that `torch.nn.Module` has and tensors do not (<https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html>).
+/// Methods of `torch.nn.Module` that tensors do not have (<https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html>).
 const OF_MODULES: [&str; 6] =
     ["parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval"];
 
-/// Arguments that say where results, files or a region of code are, not where a program runs.
+/// Arguments for the device of results, files or a region of code, not of the whole program.
 const NOT_WHERE_IT_RUNS: [&str; 2] = ["map_location", "device_type"];
 
-/// Do these files leave a choice?
+/// Whether these files leave a choice.
 pub fn leave_choice(program: &Program, files: &[ModIdx]) -> bool {
     let mut options = Options::default();
     files.iter().any(|&m| {
@@ -47,7 +52,7 @@ impl File<'_> {
             || exprs().any(|e| self.is_default(e))
     }
 
-    /// Is the CPU named as one of several places, and not as where a result goes?
+    /// Whether the expression names the CPU as one of several devices, and not as the destination of a result.
     fn is_choice(self, cpu: ExprId) -> bool {
         let Some(around) = self.ir.parent(cpu) else { return !self.is_constant(cpu) };
         let Expr::Call(call) = self.ir.expr(around) else { return true };
@@ -67,7 +72,7 @@ impl File<'_> {
         }
     }
 
-    /// `self.host = torch.device("cpu")`, where nothing in the file sets it to anything else
+    /// Whether the value is a constant: `self.host = torch.device("cpu")`, and no other assignment in the file
     fn is_constant(self, value: ExprId) -> bool {
         let assigned = self.ir.stmts.iter().find_map(|stmt| match *stmt {
             Stmt::Assign { targets, value: v } if v == value => Some(targets),
@@ -77,7 +82,7 @@ impl File<'_> {
         self.ir.list(targets).iter().all(|&target| self.ir.settings(target).nth(1).is_none())
     }
 
-    /// Does a statement choose by what it asks, or move a module on one of two ways only?
+    /// Whether a statement chooses by a test for CUDA, or moves a module on one of two paths only.
     fn chooses(self, stmt: &Stmt) -> bool {
         match *stmt {
             Stmt::If { test, then, orelse } => {
@@ -91,7 +96,7 @@ impl File<'_> {
                     || self.ir.list(targets).iter().any(|&target| self.is_moved_sometimes(target, value))
             }
             Stmt::AnnAssign { value: Some(value), .. } | Stmt::Return(Some(value)) => self.asks(value),
-            // `print(torch.cuda.is_available())` tells the answer, `Trainer(cuda=torch.cuda.is_available())` uses it.
+            // `print(torch.cuda.is_available())` reports the answer; `Trainer(cuda=torch.cuda.is_available())` uses it.
             Stmt::Expr(e) => {
                 let Expr::Call(call) = self.ir.expr(e) else { return false };
                 let keyword = |kind| matches!(kind, ArgKind::Keyword(_));
@@ -115,7 +120,7 @@ impl File<'_> {
         }
     }
 
-    /// Is it asked in the expression whether there is an accelerator?
+    /// Whether the expression tests for an accelerator.
     fn asks(self, e: ExprId) -> bool {
         self.within(e).any(|e| {
             let Expr::Call(call) = self.ir.expr(e) else { return false };
@@ -127,7 +132,7 @@ impl File<'_> {
         })
     }
 
-    /// Is a number compared with 0, or taken for true or false?
+    /// Whether a count is compared with 0, or used as a truth value.
     fn is_compared_with_none(self, count: ExprId) -> bool {
         let Some(around) = self.ir.parent(count) else { return false };
         match self.ir.expr(around) {
@@ -143,7 +148,7 @@ impl File<'_> {
         }
     }
 
-    /// Does the block place something, or set what says where?
+    /// Whether the block places a value, or sets a flag that says where.
     fn places(self, block: Block) -> bool {
         self.ir.block(block).iter().any(|&s| {
             let span = self.ir.stmt_span(s);
@@ -197,13 +202,13 @@ impl File<'_> {
             && self.is_module(target)
     }
 
-    /// What the block moves to CUDA, whichever way is taken in it.
+    /// The targets that the block moves to CUDA on every path through it.
     fn moved(self, block: Block) -> Vec<ExprId> {
         let mut all = Vec::new();
         for &s in self.ir.block(block) {
             match *self.ir.stmt(s) {
                 Stmt::Assign { targets, value } if self.moves(value) => all.extend(self.ir.list(targets)),
-                // Only a module moves where it is.
+                // Only a module is moved in place.
                 Stmt::Expr(e) if self.is_move(e) => all.extend(self.base(e)),
                 Stmt::If { then, orelse, .. } => {
                     let other = self.moved(orelse);
@@ -232,14 +237,14 @@ impl File<'_> {
                 || name.as_str() == "to" && args.first().is_some_and(|arg| self.within(arg.value).any(cuda)))
     }
 
-    /// What a method is called on.
+    /// The receiver of a method call.
     fn base(self, call: ExprId) -> Option<ExprId> {
         let Expr::Call(call) = self.ir.expr(call) else { return None };
         let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(call).func) else { return None };
         Some(base)
     }
 
-    /// Is it called somewhere in the file, or used as only a module can be, or moved where it is?
+    /// Whether the file calls the value, uses a method that only modules have, or moves the value in place.
     fn is_module(self, named: ExprId) -> bool {
         let method = |name: &str| OF_MODULES.contains(&name);
         self.ir.calls().any(|call| match self.ir.expr(call.func) {
@@ -251,14 +256,14 @@ impl File<'_> {
         })
     }
 
-    /// Does the block end somewhere else than at the next statement?
+    /// Whether control leaves the block without reaching the next statement.
     fn leaves(self, block: Block) -> bool {
         self.ir.block(block).last().is_some_and(|&s| {
             matches!(self.ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. } | Stmt::Continue | Stmt::Break)
         })
     }
 
-    /// Does the block end the program, or raise?
+    /// Whether the block raises, or exits the program.
     fn refuses(self, block: Block) -> bool {
         let ends = |func: ExprId| {
             self.ir.is_builtin(func, "exit")
@@ -271,7 +276,7 @@ impl File<'_> {
         })
     }
 
-    /// The path of what a name means, if it is nothing of the project's.
+    /// The dotted name of an expression that refers to code outside the project.
     fn external(self, e: ExprId) -> Option<Sym> {
         match self.program.resolve_expr(self.module, e)? {
             Resolved::External(path) => Some(path),
@@ -285,7 +290,7 @@ impl File<'_> {
     }
 }
 
-/// What it does without its accelerator.
+/// What the function does without its accelerator.
 fn without(path: Sym) -> Option<Without> {
     torch::call(path)?.accelerator.map(|call| call.without)
 }

@@ -1,15 +1,15 @@
-//! What holds at one place of a file, whoever comes there: what surrounds it, and what its function has done before.
+//! Facts about one place in a file, for all callers: the code around it, and the code before it in its function.
 
 use crate::flow::query::nodes::outermost;
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt};
 use crate::span::Span;
 
-/// Under these nothing is recorded for a backward pass.
+/// Context managers and decorators under which autograd records nothing.
 const CUTS: [&str; 2] = ["no_grad", "inference_mode"];
-/// What chooses the process's GPU.
+/// Functions that select the process's GPU.
 const CHOOSERS: [&str; 2] = ["set_device", "set_device_idx"];
 
-/// Is the expression under a decorator or a `with` by which nothing is recorded?
+/// Whether the expression is inside a decorator or `with` under which autograd records nothing.
 pub(crate) fn is_without_gradients(ir: &Module, e: ExprId) -> bool {
     let cuts = |e: ExprId| {
         ir.exprs_in(e).any(|n| {
@@ -26,12 +26,12 @@ pub(crate) fn is_without_gradients(ir: &Module, e: ExprId) -> bool {
         })
 }
 
-/// Has the function called `set_device` before?
+/// Whether the function has called `set_device` before.
 pub(crate) fn chooses_before(ir: &Module, e: ExprId) -> bool {
     is_called_before(ir, e, &CHOOSERS)
 }
 
-/// Has the function around the expression called one of these before?
+/// Whether the function around the expression has called one of these functions before.
 pub(crate) fn is_called_before(ir: &Module, e: ExprId, names: &[&str]) -> bool {
     let (around, at) = (ir.function_around(e), ir.span(e));
     ir.calls().any(|call| {
@@ -40,13 +40,13 @@ pub(crate) fn is_called_before(ir: &Module, e: ExprId, names: &[&str]) -> bool {
     })
 }
 
-/// Is the expression in a constructor?
+/// Whether the expression is in a constructor.
 pub(crate) fn is_in_constructor(ir: &Module, e: ExprId) -> bool {
     outermost(ir, e)
         .is_some_and(|f| ir.function(f).class.is_some() && ir.function(f).name.as_str() == "__init__")
 }
 
-/// Is the place in a loop of the function that it is in, or in a comprehension?
+/// Whether the place is in a loop of its function, or in a comprehension.
 pub(crate) fn is_repeated(ir: &Module, at: Span) -> bool {
     ir.loops().iter().any(|(_, span)| span.contains(at))
         || ir
@@ -56,7 +56,7 @@ pub(crate) fn is_repeated(ir: &Module, at: Span) -> bool {
             .any(|(e, span)| matches!(e, Expr::Comp(_)) && span.contains(at))
 }
 
-/// Does the expression run when the outermost function around it does: in no function, lambda or class in that?
+/// Whether the expression runs when the outermost function around it runs: it is not in a nested function, lambda or class.
 pub(crate) fn is_run_at_once(ir: &Module, e: ExprId) -> bool {
     ir.function_around(e) == outermost(ir, e).unwrap_or(FuncId(0))
 }

@@ -1,4 +1,4 @@
-//! Which functions ask about the machine, so that what they call may count on an answer.
+//! Which functions query the machine, so that their callees may rely on an answer.
 
 use std::sync::LazyLock;
 
@@ -8,14 +8,14 @@ use crate::flow::query::relevance::file_scan::Scan;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::{Answers, Sym};
 
-/// Words in names that stand for a question about the machine, or for its answer.
+/// Words in names that indicate a query about the machine, or its answer.
 const ASKING: &[&str] = &["available", "gpu", "device_count", "device_type", "accelerator", "cuda_", "_cuda"];
 
 thread_local! {
     static ASKS: Answers = const { Answers::new() };
 }
 
-/// They, looked for all at once: every name of every file is asked about.
+/// A matcher for all of these words. It is used on every name of every file.
 static WORDS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASKING).ok());
 
@@ -24,8 +24,8 @@ pub(crate) fn asks(name: Sym) -> bool {
 }
 
 impl Scan<'_> {
-    /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
-    /// name of a device.
+    /// Records the function around the expression if the expression queries the machine: by its name, or by comparing a value with a
+    /// device name.
     pub(crate) fn question(&mut self, e: ExprId, expr: Expr, asking: &Asking) {
         let asks = match expr {
             Expr::Attr { name, .. } => asking.attributes.contains(&name),
@@ -46,7 +46,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What need not be looked at in this file at all.
+    /// The names in this file that query the machine, for a quick test.
     pub(crate) fn asking_names(&self) -> Asking {
         Asking {
             variables: self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name))),
@@ -55,10 +55,10 @@ impl Scan<'_> {
     }
 }
 
-/// Which names of a file ask about the machine.
+/// The names of a file that query the machine.
 pub(crate) struct Asking {
-    /// That of a variable.
+    /// Whether any variable has such a name.
     variables: bool,
-    /// These of attributes; mostly none.
+    /// The attributes with such names; usually none.
     attributes: Vec<Sym>,
 }

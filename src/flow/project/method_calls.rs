@@ -1,7 +1,7 @@
-//! Who calls a method through an object: `self.policy.sample(q)`.
+//! Method calls through objects: `self.policy.sample(q)`.
 //!
-//! Such a call is not always followed where it is written, so it says something of a finding in the method only if what it
-//! gives is seen to be on the host.
+//! The interpreter does not always follow such a call. So the call affects a finding in the method only if its argument is visibly on the
+//! host.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,7 +15,7 @@ use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var}
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
-/// The calls in a file of its own classes' methods through objects, be it that an object itself is called.
+/// Calls through objects of methods of the file's own classes, by method. Includes calls of the object itself.
 pub(crate) fn through_objects(program: &Program, m: ModIdx) -> FxHashMap<FuncId, Vec<CallId>> {
     let ir = &program.get(m).ir;
     let methods = ir.functions.iter().filter(|f| f.class.is_some() && f.kind == FuncKind::Function);
@@ -31,8 +31,8 @@ pub(crate) fn through_objects(program: &Program, m: ModIdx) -> FxHashMap<FuncId,
     found
 }
 
-/// The classes of the object of which a call runs a method, and that method's name, if it is one of these:
-/// `self.masks.upto(x)`, or `self.align(x)` where that is an object with a `__call__`. No classes if they are not known.
+/// The possible classes of the receiver, and the name of the called method, if it is one of `names`. Examples: `self.masks.upto(x)`, and
+/// `self.align(x)` where `self.align` is an object with a `__call__`. No classes if they are unknown.
 pub(crate) fn through_object(
     program: &Program,
     m: ModIdx,
@@ -49,15 +49,14 @@ pub(crate) fn through_object(
     }
 }
 
-/// The classes of which the object is for certain one whose method is called; none if that is not known.
+/// The possible classes of the receiver of a method call; empty if they are unknown.
 fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     let Expr::Attr { base, .. } = ir.expr(callee) else { return Vec::new() };
     objects(program, m, base)
 }
 
-/// Is it for certain no method of this class that the call runs: that of an object of other classes, or no
-/// method at all?
+/// Whether the call certainly runs no method of this class: the object is of unrelated classes, or the callee is not a method.
 pub(crate) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: ClassKey) -> bool {
     let ir = &program.get(m).ir;
     let related = |k: ClassKey| {
@@ -85,7 +84,7 @@ pub(crate) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: 
     !made.is_empty() && made.iter().all(another)
 }
 
-/// Does a statement of the file unpack something into attributes of this name, or go over something with it?
+/// Whether a statement of the file unpacks a value into attributes of this name, or loops with one as its variable.
 pub(crate) fn is_unpacked(ir: &Module, name: Sym) -> bool {
     let named = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name: n, .. } if n == name);
     ir.has_attribute(name) && ir.stmts.iter().any(|s| match *s {
@@ -97,7 +96,7 @@ pub(crate) fn is_unpacked(ir: &Module, name: Sym) -> bool {
     })
 }
 
-/// The classes of which the expression is for certain an object; none if that is not known.
+/// The possible classes of the object; empty if they are unknown.
 fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
@@ -110,7 +109,7 @@ fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
     }
 }
 
-/// What a function's variable may have been set to where it is read; nothing if that is not known.
+/// The values that a local variable may hold where it is read; empty if that is unknown.
 fn set_before(ir: &Module, e: ExprId) -> Vec<ExprId> {
     let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return Vec::new() };
     let mut given = Given::new(ir, var);
@@ -122,7 +121,7 @@ fn set_before(ir: &Module, e: ExprId) -> Vec<ExprId> {
     }
 }
 
-/// The class whose methods call what the expression is `self`.
+/// The class in whose methods the expression is `self`.
 pub(crate) fn class_of_self(ir: &Module, module: ModIdx, e: ExprId) -> Option<ClassKey> {
     let mut func = ir.function_around(e);
     while ir.function(func).kind != FuncKind::Function {
@@ -133,13 +132,13 @@ pub(crate) fn class_of_self(ir: &Module, module: ModIdx, e: ExprId) -> Option<Cl
     (ir.expr(e) == Expr::Var(Var::Local(function.params.first()?.slot))).then_some(ClassKey { module, class })
 }
 
-/// The classes of what the methods of a class keep under a name, if each of them makes it there.
+/// The classes of an attribute's values, if the class's methods create all of them.
 fn kept(program: &Program, class: ClassKey, name: Sym) -> Vec<ClassKey> {
     let made = set_to(program, class, name).into_iter().map(|(m, e)| classes_made(program, m, e));
     made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
 }
 
-/// What the methods of a class set an attribute to, besides `None`.
+/// The values other than `None` that the methods of a class assign to an attribute.
 pub(crate) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModIdx, ExprId)> {
     let mut values = Vec::new();
     for &k in &program.class(class).mro {
@@ -147,7 +146,7 @@ pub(crate) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModI
         if !ir.has_attribute(name) {
             continue;
         }
-        // Its methods stand in its body.
+        // The statements of methods are in the range of the class's body.
         for stmt in &ir.stmts[ir.stmts_of(ir.function(ir.class(k.class).body))] {
             let Stmt::Assign { targets, value } = *stmt else { continue };
             let sets = |&t: &ExprId| {
@@ -162,14 +161,13 @@ pub(crate) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModI
     values
 }
 
-/// The classes that these expressions make instances of; none if one of them does something else.
+/// The classes that these expressions instantiate; empty if one of them does something else.
 fn all_made(program: &Program, m: ModIdx, values: impl Iterator<Item = ExprId>) -> Vec<ClassKey> {
     let made = values.map(|v| classes_made(program, m, v));
     made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
 }
 
-/// The class of the project that the expression makes an instance of, or those of a table out of which it picks one:
-/// `SOLVERS[name](args)`.
+/// The class of the project that the expression instantiates, or all classes of a table that it picks from: `SOLVERS[name](args)`.
 fn classes_made(program: &Program, m: ModIdx, e: ExprId) -> Option<Vec<ClassKey>> {
     let ir = &program.get(m).ir;
     let Expr::Call(call) = ir.expr(e) else { return None };
@@ -183,7 +181,7 @@ fn classes_made(program: &Program, m: ModIdx, e: ExprId) -> Option<Vec<ClassKey>
     }
 }
 
-/// The classes that a table at the top of a file holds, if it holds nothing but classes of the project: `{"ridge": Ridge}`.
+/// The classes in a table at the top of a file, if the table contains only classes of the project: `{"ridge": Ridge}`.
 fn classes_in_table(program: &Program, table: Resolved) -> Option<Vec<ClassKey>> {
     let Resolved::Variable(m, slot) = table else { return None };
     let ir = &program.get(m).ir;
@@ -199,7 +197,7 @@ fn classes_in_table(program: &Program, table: Resolved) -> Option<Vec<ClassKey>>
     (!classes.is_empty()).then_some(classes)
 }
 
-/// Is what the call of a method gives for this parameter on the host, as far as the source says it?
+/// Whether the argument that a method call passes for this parameter is visibly on the host.
 pub(crate) fn gives_host(program: &Program, m: ModIdx, call: Call<'_>, index: usize, name: Sym) -> bool {
     let Some(given) = index.checked_sub(1).and_then(|at| argument(call, at, name)) else { return false };
     let graph = CallGraph::default();
@@ -207,7 +205,7 @@ pub(crate) fn gives_host(program: &Program, m: ModIdx, call: Call<'_>, index: us
     Contents { program, graph: &graph }.of(&site, given) == Stored::Host
 }
 
-/// Is it, or a part of it, the result of something that nobody knows: `self.net(x)[0]`?
+/// Whether the value, or a value that it is a part of, is the result of an unknown call: `self.net(x)[0]`.
 pub(crate) fn unknown_makes(program: &Program, m: ModIdx, e: ExprId) -> bool {
     let ir = &program.get(m).ir;
     let around = ir.function_around(e);

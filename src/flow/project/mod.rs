@@ -1,7 +1,7 @@
-//! Questions about a whole project: what holds on every path from its entry points to a function?
+//! Queries about a whole project: what holds on every path from its entry points to a function?
 //!
-//! [`call_graph`] finds the mentions of functions and classes, [`context`] solves, [`facts`] says what holds at one place, and
-//! [`questions`] puts them together, one function a question.
+//! [`call_graph`] finds the mentions of functions and classes, [`context`] solves facts, [`facts`] defines facts at one place, and
+//! [`questions`] combines them, with one function per query.
 
 pub(crate) mod call_arguments;
 pub(crate) mod call_graph;

@@ -1,18 +1,18 @@
-//! Places that are only come to where a test has said that something is not on MPS: `if x.device.type not in ("cpu", "cuda"): raise`.
+//! Places that are only reached after a test that excludes MPS: `if x.device.type not in ("cpu", "cuda"): raise`.
 
 use crate::flow::query::path_conditions::conditions;
 use crate::ir::{CmpOp, Expr, ExprId, Module, UnaryOp};
 use crate::span::Span;
 
-/// Apple's devices, by their type.
+/// The device type of Apple's GPUs.
 const MPS: &str = "mps";
 
-/// Is the place only come to where some device is known not to be MPS?
+/// Whether the place is only reached if some device is known not to be MPS.
 pub(crate) fn is_off_mps(ir: &Module, at: Span) -> bool {
     conditions(ir, at).into_iter().any(|(test, outcome)| rules_out(ir, test, outcome))
 }
 
-/// Does the test, if it comes out so, say that a device is another one?
+/// Whether this outcome of the test excludes that a device is MPS.
 fn rules_out(ir: &Module, test: ExprId, outcome: bool) -> bool {
     let any = |list| ir.list(list).iter().any(|&e| rules_out(ir, e, outcome));
     match ir.expr(test) {
@@ -38,7 +38,7 @@ fn is_type(ir: &Module, e: ExprId) -> bool {
         && ir.last_name(base).is_some_and(|name| name.as_str() == "device"))
 }
 
-/// Is MPS the text, or among the texts that are written down? Of several, one that is left out may be the device.
+/// Whether MPS is the string, or one of the strings in a literal. `None` if an element is not a literal.
 fn names_mps(ir: &Module, e: ExprId) -> Option<bool> {
     match ir.expr(e) {
         Expr::Str(text) => Some(text.as_str() == MPS),

@@ -1,5 +1,6 @@
-//! What only runs where something is missing that is always there: `if sample is None: sample = self.make_dummy(…)`, where whoever
-//! calls the function gives a sample, or `if self.remap is not None`, where nobody makes such an object with one.
+//! Code that only runs if a value is missing that is always given, or given that is always missing. Examples:
+//! `if sample is None: sample = self.make_dummy(…)`, where all callers pass a sample; `if self.remap is not None`, where no code passes a
+//! `remap`.
 
 use std::ops::Range;
 
@@ -16,25 +17,25 @@ use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// So many functions around one another are looked at.
+/// The maximum number of callers that are followed.
 const MAX_NAMES: usize = 8;
-/// What gives nothing where there is nothing.
+/// Functions that may return `None`.
 const MAY_LACK: &[&str] = &["get", "getattr", "pop", "next", "search", "match"];
 
-/// Who calls functions, and with what.
+/// The analysis of callers and their arguments.
 pub struct StandIns<'a> {
     program: &'a Program,
     paths: Paths<'a>,
 }
 
 impl<'a> StandIns<'a> {
-    /// Looks along these paths.
+    /// Uses these paths.
     pub fn of(paths: Paths<'a>) -> Self {
         Self { program: paths.program, paths }
     }
 
-    /// The names that tell who comes to the place, and who makes the object; nothing if no test for what is missing leads there in
-    /// its own file.
+    /// The names of the functions on the path to the place, and of their classes. Empty if no test for `None` is on the path in the
+    /// place's own file.
     pub fn words(program: &Program, place: Place) -> FxHashSet<Sym> {
         let mut words = FxHashSet::default();
         let Some((m, f)) = function_at(program, place) else { return words };
@@ -59,14 +60,14 @@ impl<'a> StandIns<'a> {
         if asked { words } else { FxHashSet::default() }
     }
 
-    /// Is what stands at the place only come to where something is missing that nobody leaves out, or there that nobody gives?
+    /// Whether the place is only reached if an argument is missing that all callers pass, or given that no caller passes.
     pub fn holds(&self, place: Place) -> bool {
         let Some(target) = function_at(self.program, place) else { return false };
         let never = |m: ModIdx, e: ExprId| self.is_skipped(m, self.program.get(m).ir.span(e));
         self.is_skipped(target.0, place.span) || self.paths.whenever(target, &never)
     }
 
-    /// Is there a test around the place that comes out the other way?
+    /// Whether a test on the path to the place never has the required outcome.
     fn is_skipped(&self, m: ModIdx, at: crate::span::Span) -> bool {
         let tests = conditions(&self.program.get(m).ir, at);
         tests.into_iter().any(|(test, outcome)| self.never_comes_out(m, test, outcome))
@@ -91,14 +92,14 @@ impl<'a> StandIns<'a> {
         }
     }
 
-    /// Is it a parameter that no call of the function leaves out, or gives nothing for?
+    /// Whether the variable is a parameter for which every call passes an argument that is not `None`.
     fn is_always_given(&self, m: ModIdx, variable: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         let (f, at) = (ir.function_around(variable), ir.span(variable));
         let function = ir.function(f);
         let is = |p: &Param| ir.expr(variable) == Expr::Var(Var::Local(p.slot));
         let Some(n) = function.params.iter().position(is) else { return false };
-        // What need not be given, others who call it may leave out.
+        // Other projects may omit an optional argument.
         let optional = function.params[n].default.is_some();
         if function.kind != FuncKind::Function || is_implicit(function) {
             return false;
@@ -117,7 +118,7 @@ impl<'a> StandIns<'a> {
         })
     }
 
-    /// `self.remap`, which the constructor takes from a parameter that nobody gives?
+    /// Whether the attribute is always `None`: the constructor takes it from a parameter that no caller passes, as in `self.remap`.
     fn is_never_kept(&self, m: ModIdx, base: ExprId, name: Sym) -> bool {
         let ir = &self.program.get(m).ir;
         let f = ir.function_around(base);
@@ -133,13 +134,13 @@ impl<'a> StandIns<'a> {
             function.params[n].default.filter(|&e| ir.expr(e) == Expr::None).map(|_| n)
         };
         let Some(n) = set_attributes(ir, ir.stmts_of(function), name).find_map(given) else { return false };
-        // Whoever sets it elsewhere may set it to something.
+        // Another assignment may set it to a value.
         let all = self.paths.graph.files().iter().map(|&k| &self.program.get(k).ir);
         let values = all.flat_map(|ir| set_attributes(ir, 0..ir.stmts.len(), name));
         values.take(2).count() == 1 && self.is_made_without(class, n, function.params[n].name)
     }
 
-    /// Does the project make instances of the class, and none with something for this parameter of the constructor?
+    /// Whether the project creates instances of the class, and none with an argument for this parameter of the constructor.
     fn is_made_without(&self, class: ClassKey, n: usize, name: Sym) -> bool {
         let mentions = self.paths.graph.mentions(self.program, Node::Class(class), Route::Made);
         let mut mentions = mentions.map(|(mention, _)| mention).peekable();
@@ -153,7 +154,7 @@ impl<'a> StandIns<'a> {
     }
 }
 
-/// Is something compared with `None`?
+/// Whether the test compares a value with `None`.
 fn asks_for_none(ir: &Module, test: ExprId) -> bool {
     ir.exprs_in(test).any(|n| {
         matches!(ir.exprs[n], Expr::Compare { op: CmpOp::Is | CmpOp::IsNot, right, .. } if ir.expr(right) == Expr::None)
@@ -164,7 +165,7 @@ fn is_spread(call: Call<'_>) -> bool {
     call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar))
 }
 
-/// What the statements of a function put into a variable, each with the value if there is one.
+/// The assignments of a function to a variable, each with the value if there is one.
 fn sets<'i>(
     ir: &'i Module,
     function: &Function,
@@ -185,7 +186,7 @@ fn sets<'i>(
     ir.stmts[ir.stmts_of(function)].iter().flat_map(targets).filter(move |&(t, _)| binds(t))
 }
 
-/// What these statements of a file put into attributes of this name.
+/// The values that these statements of a file assign to attributes of this name.
 fn set_attributes(ir: &Module, stmts: Range<usize>, name: Sym) -> impl Iterator<Item = ExprId> + '_ {
     ir.stmts[stmts].iter().filter_map(move |s| match *s {
         Stmt::Assign { targets, value } => {
@@ -196,7 +197,7 @@ fn set_attributes(ir: &Module, stmts: Range<usize>, name: Sym) -> impl Iterator<
     })
 }
 
-/// May the argument be `None`, as far as the function around it tells?
+/// Whether the argument may be `None`, according to the function around it.
 fn may_be_none(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Var(Var::Local(slot)) => {

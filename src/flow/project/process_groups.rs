@@ -1,6 +1,6 @@
-//! Places that only processes of a group come to, in projects whose groups are all NCCL's: CUDA is there, or the group would not be.
+//! Places that only processes of a group reach, in projects that create NCCL groups only: without CUDA, there would be no group.
 //!
-//! `if get_world_size() == 1: return` lets nobody pass who is alone, and `if dist.is_initialized():` nobody who has not joined.
+//! `if get_world_size() == 1: return` excludes single processes, and `if dist.is_initialized():` excludes processes without a group.
 
 use rustc_hash::FxHashMap;
 
@@ -15,19 +15,19 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
 
-/// How many functions that tell the size, or whether there is a group, may hand on each other's word.
+/// The maximum number of wrappers around the functions that return the group's size or existence.
 const MAX_HANDS: u32 = 3;
 
-/// What is asked about the group.
+/// A query about the group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// How many processes it has.
+    /// The number of processes in it.
     Size,
-    /// Whether it is there.
+    /// Whether it exists.
     There,
 }
 
-/// Does the project make groups, and with nothing but NCCL?
+/// Whether the project creates groups, and all of them with NCCL.
 pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
     let (maker, other) = (Sym::new(torch::GROUP_MAKER), Sym::new(torch::GPU_GROUP_MAKER));
     let makes = |m: ModIdx, call: Call<'_>| -> Option<bool> {
@@ -46,8 +46,8 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
     !made.is_empty() && made.into_iter().all(|nccl| nccl)
 }
 
-/// Does the project make groups, and of NCCL wherever CUDA is? Those of Gloo that are made beside one of NCCL are for machines
-/// without CUDA: `"nccl" if torch.cuda.is_available() else "gloo"`.
+/// Whether the project creates groups, and uses NCCL for them wherever CUDA is available. A Gloo group that the same function creates as
+/// an alternative is for machines without CUDA: `"nccl" if torch.cuda.is_available() else "gloo"`.
 pub fn nccl_where_cuda_is(program: &Program, files: &[ModIdx]) -> bool {
     let mut makers: FxHashMap<(ModIdx, FuncId), bool> = FxHashMap::default();
     for &m in files {
@@ -60,7 +60,7 @@ pub fn nccl_where_cuda_is(program: &Program, files: &[ModIdx]) -> bool {
     !makers.is_empty() && makers.values().all(|&nccl| nccl)
 }
 
-/// Whether NCCL is one of the back ends that this call may name, if all of them are written down.
+/// Whether NCCL is one of the back ends that this call may name. `None` if not all of them are literals.
 fn may_be_nccl(ir: &Module, call: Call<'_>) -> Option<bool> {
     let backend = crate::flow::query::call_sites::argument(call, 0, Sym::new("backend"))?;
     let Expr::Var(Var::Local(slot)) = ir.expr(backend) else { return names_nccl(ir, backend) };
@@ -78,7 +78,7 @@ fn may_be_nccl(ir: &Module, call: Call<'_>) -> Option<bool> {
     given.reduce(|a, b| Some(a? | b?))?
 }
 
-/// `"nccl"`, `"gloo"`, or one of them by a test.
+/// Whether NCCL is among the possible values: `"nccl"`, `"gloo"`, or a conditional expression.
 fn names_nccl(ir: &Module, e: ExprId) -> Option<bool> {
     match ir.expr(e) {
         Expr::Str(s) if torch::is_nccl(s.as_str()) => Some(true),
@@ -91,11 +91,11 @@ fn names_nccl(ir: &Module, e: ExprId) -> Option<bool> {
     }
 }
 
-/// `backend="nccl"`, or the name of what has been given that in the same function.
+/// `backend="nccl"`, or a variable that the same function assigns that value.
 fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
     let nccl = |e: ExprId| match ir.expr(e) {
         Expr::Str(s) => torch::starts_nccl(s.as_str()),
-        // What else there is comes after a GPU has been chosen.
+        // The alternative only runs after a GPU has been selected.
         Expr::IfElse(id) => is_nccl_where_there(ir, ir.if_else(id)) && chooses_before(ir, call.func),
         _ => false,
     };
@@ -119,31 +119,31 @@ fn is_nccl_where_there(ir: &Module, choice: IfElse) -> bool {
     asks && matches!(ir.expr(choice.then), Expr::Str(s) if torch::is_nccl(s.as_str()))
 }
 
-/// What only processes of a group come to.
+/// The code that only processes of a group reach.
 #[derive(Debug)]
 pub struct Grouped(Context);
 
 impl Grouped {
-    /// As far as these places need it.
+    /// Solves the query as far as these places need it.
     pub fn of(program: &Program, graph: &CallGraph, places: impl Iterator<Item = Place>) -> Self {
         let grouped = |mention: &Mention| is_grouped(program, mention.module, mention.span(program));
         Self(Context::after(program, graph, places.filter_map(|place| node_at(program, place)), &grouped))
     }
 
-    /// Does only a process of a group come to the place?
+    /// Whether only processes of a group reach the place.
     pub fn contains(&self, program: &Program, place: Place) -> bool {
         let Some(m) = program.module_of(place.file) else { return false };
         is_grouped(program, m, place.span) || node_at(program, place).is_some_and(|node| self.0.holds(node))
     }
 }
 
-/// Do the tests around a place in a function let only processes of a group come to it?
+/// Whether the tests around a place in a function let only processes of a group reach it.
 fn is_grouped(program: &Program, module: ModIdx, at: Span) -> bool {
     let group = Group { program, module };
     conditions(group.ir(), at).into_iter().any(|(test, outcome)| group.joined(test, outcome))
 }
 
-/// The look at one file.
+/// The analysis of one file.
 struct Group<'a> {
     program: &'a Program,
     module: ModIdx,
@@ -154,7 +154,7 @@ impl Group<'_> {
         &self.program.get(self.module).ir
     }
 
-    /// Is there a group of several, or any at all, wherever the test comes to this?
+    /// Whether this outcome of the test implies a group.
     fn joined(&self, test: ExprId, truth: bool) -> bool {
         let ir = self.ir();
         match ir.expr(test) {
@@ -175,7 +175,7 @@ impl Group<'_> {
         }
     }
 
-    /// What an expression says about the group.
+    /// The query about the group that an expression answers.
     fn tells(&self, e: ExprId) -> Option<Asked> {
         let ir = self.ir();
         match ir.expr(e) {
@@ -199,7 +199,7 @@ impl Group<'_> {
     }
 }
 
-/// What a function says about the group: PyTorch's own, and those of the project that hand on its word.
+/// The query about the group that a function answers: PyTorch's own functions, and wrappers in the project.
 fn told_by(program: &Program, m: ModIdx, callee: ExprId, hands: u32) -> Option<Asked> {
     match program.resolve_expr(m, callee)? {
         Resolved::External(path) => match torch::canonical(path).as_str() {
@@ -211,7 +211,7 @@ fn told_by(program: &Program, m: ModIdx, callee: ExprId, hands: u32) -> Option<A
             let hands = hands.checked_sub(1)?;
             let ir = &program.get(m).ir;
             let mut told = None;
-            // It is one or none, unless there is a group.
+            // Without a group, a wrapper returns 0, 1 or a constant truth value.
             for s in &ir.stmts[ir.stmts_of(ir.function(f))] {
                 let Stmt::Return(Some(value)) = *s else { continue };
                 match ir.expr(value) {
@@ -225,7 +225,7 @@ fn told_by(program: &Program, m: ModIdx, callee: ExprId, hands: u32) -> Option<A
     }
 }
 
-/// What the calls in an expression say, if they all speak of one thing: `dist.is_available() and dist.is_initialized()`.
+/// The query that the calls in an expression answer: `dist.is_available() and dist.is_initialized()`.
 fn asked_in(program: &Program, m: ModIdx, e: ExprId, hands: u32) -> Option<Asked> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
@@ -235,7 +235,7 @@ fn asked_in(program: &Program, m: ModIdx, e: ExprId, hands: u32) -> Option<Asked
     }
 }
 
-/// `if not dist.is_initialized(): return False` and `return True` at the end.
+/// `if not dist.is_initialized(): return False`, and `return True` at the end.
 fn is_told(program: &Program, m: ModIdx, f: FuncId, hands: u32) -> Option<Asked> {
     let ir = &program.get(m).ir;
     let body = ir.block(ir.function(f).body);

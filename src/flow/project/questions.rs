@@ -1,4 +1,4 @@
-//! What a project's call graph says of a function: one short fact for each question.
+//! Queries about a function, answered with the project's call graph: one short fact each.
 
 use rustc_hash::FxHashSet;
 
@@ -14,63 +14,63 @@ use crate::link::{ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// What runs the function that it is given once, in this process or in another.
+/// Functions that run their argument once, in this process or in another one.
 const STARTERS: [&str; 5] = ["spawn", "start_processes", "Process", "Fire", "launch"];
 
-/// Does Python or PyTorch call it, without its name?
+/// Whether Python or PyTorch calls the function without its name.
 pub fn is_implicit(function: &Function) -> bool {
     let name = function.name.as_str();
     name.starts_with("__") || matches!(name, "forward" | "backward")
 }
 
-/// The paths through a project that lead to its functions by calls.
+/// The call paths in a project to its functions.
 #[derive(Clone, Copy)]
 pub struct Paths<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: &'a CallGraph,
-    /// Others call its functions, too: it is made to be installed.
+    /// Whether other projects also call its functions: it is a package for installation.
     pub(crate) shared: bool,
 }
 
 impl<'a> Paths<'a> {
-    /// Those of this call graph, of a project that is or is not made to be installed.
+    /// Uses this call graph. `shared`: whether the project is a package for installation.
     pub fn of(program: &'a Program, graph: &'a CallGraph, shared: bool) -> Self {
         Self { program, graph, shared }
     }
 
-    /// Is the project made to be installed?
+    /// Whether the project is a package for installation.
     pub fn is_shared(&self) -> bool {
         self.shared
     }
 
-    /// Is the function only called without gradients?
+    /// Whether the function is only called without gradients.
     pub fn without_gradients(&self, target: Target) -> bool {
         self.whenever(target, &|m, e| is_without_gradients(self.ir(m), e))
     }
 
-    /// Does the process choose its GPU before it calls the function?
+    /// Whether the process selects its GPU before it calls the function.
     pub fn after_choice(&self, target: Target) -> bool {
         self.whenever(target, &|m, e| chooses_before(self.ir(m), e))
     }
 
-    /// Is the function only called while a module is made? Whoever makes it moves it afterwards.
+    /// Whether the function is only called from constructors. Code that creates a module moves it afterwards.
     pub fn while_making(&self, target: Target) -> bool {
         self.whenever(target, &|m, e| is_in_constructor(self.ir(m), e))
     }
 
-    /// Is the function only called where a test has said that a device is not MPS? Anybody may call what is `open`.
+    /// Whether the function is only called after a test that excludes MPS. Functions that are `open` may have unknown callers.
     pub fn off_mps(&self, target: Target, open: &dyn Fn(Target) -> bool) -> bool {
         let at = |m: ModIdx, e: ExprId| is_off_mps(self.ir(m), self.ir(m).span(e));
         self.holds(target, open, &|_, mention| called_where(mention, &at))
     }
 
-    /// Is the function only called where this holds?
+    /// Whether `at` holds at all calls of the function, or of its callers.
     pub(crate) fn whenever(&self, target: Target, at: &dyn Fn(ModIdx, ExprId) -> bool) -> bool {
         self.holds(target, &|_| false, &|_, mention| called_where(mention, at))
     }
 
-    /// Does what stands at the place run once: not in a loop, nor in what is called more often? Others call what is called from
-    /// another file of what is made to be installed.
+    /// Whether the code at the place runs once: neither it nor any call on the path to it is in a loop. In a package for installation,
+    /// calls from another file may be repeated by other projects.
     pub fn run_once(&self, place: Place) -> bool {
         let Some((m, f)) = function_at(self.program, place) else { return false };
         let ir = self.ir(m);
@@ -92,7 +92,7 @@ impl<'a> Paths<'a> {
         if ir.function_around(e).0 == 0 { Verdict::Holds } else { Verdict::Inherited }
     }
 
-    /// The names of what may lead to these functions: a file that calls one of them says one.
+    /// The names of functions on paths to these functions. A file that calls one of them contains one of these names.
     pub fn names(&self, targets: &[Target]) -> FxHashSet<Sym> {
         let (mut open, mut names) = (targets.to_vec(), FxHashSet::default());
         while let Some((m, f)) = open.pop() {
@@ -107,7 +107,7 @@ impl<'a> Paths<'a> {
         names
     }
 
-    /// The calls of a function; nothing if it is handed over somewhere.
+    /// The calls of a function; `None` if it is also used as a value.
     pub(crate) fn calls(&self, (m, f): Target) -> Option<Vec<(ModIdx, CallId)>> {
         let node = Node::Function(m, f);
         let others =
@@ -135,7 +135,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// What holds where something is called; what is handed over is called anywhere.
+/// The verdict at a mention. A function that is used as a value may be called anywhere.
 fn called_where(mention: &Mention, at: &dyn Fn(ModIdx, ExprId) -> bool) -> Verdict {
     match mention.kind {
         Kind::Call(_) if at(mention.module, mention.expr) => Verdict::Holds,

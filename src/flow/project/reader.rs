@@ -1,4 +1,4 @@
-//! What a file mentions: the edges of the call graph that begin in it.
+//! The mentions in a file: the edges of the call graph that begin there.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::work::spend;
 
-/// What the file mentions by names that are followed.
+/// The mentions in the file by names that resolve.
 pub(super) fn mentions(program: &Program, m: ModIdx) -> Vec<(Node, Mention)> {
     let mut reader = Reader::of(program, m);
     reader.names();
@@ -17,7 +17,7 @@ pub(super) fn mentions(program: &Program, m: ModIdx) -> Vec<(Node, Mention)> {
     reader.found
 }
 
-/// The attributes of unknown objects in a file that have the name of a method.
+/// The attributes of unresolved objects in a file that have the name of a method.
 pub(super) fn attributes(program: &Program, m: ModIdx) -> Vec<(Sym, Mention)> {
     let ir = &program.get(m).ir;
     let called = called(ir);
@@ -37,7 +37,7 @@ fn exprs(ir: &Module) -> impl Iterator<Item = ExprId> {
     (0..u32::try_from(ir.exprs.len()).unwrap_or(u32::MAX)).map(ExprId)
 }
 
-/// By expression, the call of it.
+/// For each expression, the call that has it as its callee.
 fn called(ir: &Module) -> Vec<Option<CallId>> {
     let mut called = vec![None; ir.exprs.len()];
     for (n, call) in (0..).zip(ir.calls()) {
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         Self { program, module, ir: &program.get(module).ir, found: Vec::new() }
     }
 
-    /// Names and dotted names, wherever they stand.
+    /// Collects names and dotted names in all expressions.
     fn names(&mut self) {
         let (ir, m) = (self.ir, self.module);
         let (skipped, called) = (self.skipped(), called(ir));
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let first = self.meant(e);
-            // An object in a table is run by who reads that; a function that makes what is in it, by the file.
+            // Code that reads the table runs an object in it. A function call in the table's definition is run by the file.
             let kind = match (called[e.0 as usize], entries.get(&e)) {
                 (Some(call), None) => Kind::Call(call),
                 (Some(call), _) if matches!(first, Some(Node::Function(..))) => Kind::Call(call),
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What a name means: a function, a class, or a variable at the top of a file.
+    /// What a name refers to: a function, a class, or a variable at the top of a file.
     fn meant(&self, e: ExprId) -> Option<Node> {
         let resolved = self.program.resolve_expr(self.module, e)?;
         match resolved {
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The methods of a class run on instances of its subclasses.
+    /// A base class's methods run on instances of its subclasses, so each subclass mentions its bases.
     fn bases(&mut self) {
         for (n, info) in self.program.get(self.module).classes.iter().enumerate() {
             let class = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
@@ -106,8 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Mentions by which nothing runs: annotations, targets of assignments, and `Op` of `Op.KINDS`, for who reads what is written down
-    /// in the body of a class runs nothing of it.
+    /// Mentions that run nothing: annotations, targets of assignments, and `Op` in `Op.KINDS` if the class attribute is a literal.
     fn skipped(&self) -> ExprSet {
         let ir = self.ir;
         let mut skipped = ir.silent().clone();
@@ -126,7 +125,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What statements assign to.
+/// The targets of assignments.
 fn assigned(ir: &Module) -> impl Iterator<Item = ExprId> + '_ {
     let targets = |stmt: &Stmt| match *stmt {
         Stmt::Assign { targets, .. } => Some(targets),
@@ -143,7 +142,7 @@ fn filled(ir: &Module) -> impl Iterator<Item = ExprId> + '_ {
     })
 }
 
-/// The tables at the top of a file, by the expressions in them: `{"plain": Matcher}`.
+/// The tables at the top of a file: for each expression in one, the table's variable. Example: `{"plain": Matcher}`.
 pub(crate) fn entries(ir: &Module) -> FxHashMap<ExprId, Slot> {
     let mut found = FxHashMap::default();
     for &s in ir.block(ir.function(FuncId(0)).body) {

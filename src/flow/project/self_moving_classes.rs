@@ -1,12 +1,12 @@
-//! Classes of modules a base of which moves each instance when it is made.
+//! Classes of modules with a base class that moves each instance in its constructor.
 
 use crate::flow::query::relevance::file_scan::Scan;
 use crate::ir::{Expr, FuncId, Var};
 use crate::link::ClassKey;
 
 impl Scan<'_> {
-    /// Does a base of the class that the function belongs to move each instance in its constructor? What comes after that stays where
-    /// it is made.
+    /// Whether a base of the class that the function belongs to moves each instance in its constructor. Parts that are created after that
+    /// stay where they are created.
     pub(crate) fn is_of_moved_base(&mut self, owner: FuncId) -> bool {
         let Some(class) = self.ir.function(owner).class else { return false };
         if let Some(&known) = self.moved_bases.get(&class) {

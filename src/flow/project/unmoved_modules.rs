@@ -1,8 +1,7 @@
-//! Modules that a project makes and that stay where they are made: on the CPU.
+//! Modules that a project creates and never moves: they stay on the CPU.
 //!
-//! Where an instance goes is followed by names, through all files: the variables and attributes that hold it, the parameters that
-//! it is given for, the functions that return it and the modules that it is a part of. Wherever it may be moved, or gets out of
-//! sight, nothing is said of it.
+//! The analysis follows an instance by names, through all files. It follows variables, attributes and parameters that hold it, functions
+//! that return it, and modules that contain it. If the instance may be moved, or escapes, nothing is concluded.
 
 use rustc_hash::FxHashSet;
 
@@ -13,18 +12,18 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::world::Backend;
 
-/// What is known under more names than this is out of sight.
+/// The maximum number of names for the instances. With more, they count as escaped.
 const MAX_NAMES: usize = 24;
-/// Methods after which a module is somewhere else, or which hand it to who knows whom.
+/// Methods that move a module, or through which it escapes.
 const MOVES: &[&str] = &["to", "cuda", "ipu", "to_empty", "share_memory", "_apply", "apply"];
-/// Methods that give the module itself, where it was (`torch/nn/modules/module.py`).
+/// Methods that return the module itself, without moving it to an accelerator (`torch/nn/modules/module.py`).
 const GIVE_ITSELF: &[&str] =
     &["eval", "train", "cpu", "requires_grad_", "float", "double", "half", "bfloat16", "type"];
-/// What looks at something and lets it go.
+/// Functions that only inspect their argument.
 const LOOKS: &[&str] =
     &["isinstance", "hasattr", "getattr", "callable", "print", "type", "id", "repr", "str", "len", "super"];
 
-/// Does the project make instances of the class, none of which is moved?
+/// Whether the project creates instances of the class and moves none of them.
 pub fn stays(program: &Program, files: &[ModIdx], class: ClassKey) -> bool {
     let (names, makers, made) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
     let mut trace = Trace { program, names, makers, made };
@@ -35,25 +34,25 @@ pub fn stays(program: &Program, files: &[ModIdx], class: ClassKey) -> bool {
             return false;
         }
         if (trace.names.len(), trace.makers.len()) == before {
-            // What nobody makes is there for others, with all its parts.
+            // Without a visible construction, the class, and everything that contains it, is for other projects.
             return trace.makers.iter().all(|maker| trace.made.contains(maker));
         }
     }
 }
 
-/// Where instances go.
+/// The flow of instances.
 struct Trace<'a> {
     program: &'a Program,
-    /// What holds them.
+    /// The names that hold them.
     names: FxHashSet<Sym>,
-    /// What gives them: classes, of which they are or have a part, and functions.
+    /// The nodes that create or return them: their classes, classes with one as a part, and functions.
     makers: FxHashSet<Node>,
-    /// Those of them that are called.
+    /// The makers that are called.
     made: FxHashSet<Node>,
 }
 
 impl Trace<'_> {
-    /// Follows them through a file. False if they may be moved there, or get out of sight.
+    /// Follows the instances through a file. False if they may be moved there, or escape.
     fn file(&mut self, m: ModIdx) -> bool {
         let ir = &self.program.get(m).ir;
         let skipped = ir.silent();
@@ -73,8 +72,8 @@ impl Trace<'_> {
         true
     }
 
-    /// Something is mentioned: if it is a maker, or a class with one for a base, follows what it gives if it is called there.
-    /// False if somebody else may call it.
+    /// Handles a mention. If it refers to a maker, or to a subclass of one, follows the result of the call. False if the maker may be
+    /// called elsewhere.
     fn made_by(&mut self, m: ModIdx, mention: ExprId, node: Node) -> bool {
         let bases = match node {
             Node::Class(key) => self.program.class(key).mro.iter().map(|&k| Node::Class(k)).collect(),
@@ -106,7 +105,7 @@ impl Trace<'_> {
         name.is_some_and(|name| self.names.contains(&name)) && !elsewhere()
     }
 
-    /// Follows what an expression holds. False if it may be moved, or gets out of sight.
+    /// Follows the value of an expression. False if it may be moved, or escapes.
     fn goes(&mut self, m: ModIdx, e: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         let Some(around) = parent(ir, e) else { return self.in_statement(m, e) };
@@ -123,7 +122,7 @@ impl Trace<'_> {
         }
     }
 
-    /// Does it stay where it is when this attribute of it is read, or called?
+    /// Whether the instance stays on its device when this attribute of it is read or called.
     fn goes_by(&mut self, m: ModIdx, attribute: ExprId, name: &str) -> bool {
         let ir = &self.program.get(m).ir;
         let call = parent(ir, attribute).and_then(|around| match ir.expr(around) {
@@ -143,7 +142,7 @@ impl Trace<'_> {
     fn in_statement(&mut self, m: ModIdx, e: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         let at = ir.span(e);
-        // Statements are numbered in the order in which they end.
+        // Statements are numbered by their end positions.
         let first = ir.stmt_spans.partition_point(|span| span.end < at.end);
         let mut later = ir.stmts[first..].iter().zip(&ir.stmt_spans[first..]);
         let holder = later.find(|(s, span)| span.contains(at) && is_of(ir, s, e));
@@ -164,13 +163,13 @@ impl Trace<'_> {
         }
     }
 
-    /// The outermost function or class around.
+    /// The outermost function or class around an expression.
     fn owner(&self, m: ModIdx, e: ExprId) -> Option<Node> {
         let ir = &self.program.get(m).ir;
         node_of(ir, m, ir.function_around(e))
     }
 
-    /// It is bound to a variable or an attribute, of which it may then be a part.
+    /// Records that the instance is bound to a variable, or to an attribute, whose object it may become a part of.
     fn bound(&mut self, m: ModIdx, target: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         match ir.expr(target) {
@@ -195,7 +194,7 @@ impl Trace<'_> {
         self.program.class(key).unknown_base || is_module_class(self.program, key)
     }
 
-    /// It is given to a function: under the name of a parameter there.
+    /// Records that the instance is passed to a function: the parameter's name now holds it.
     fn handed(&mut self, m: ModIdx, call: Call<'_>, e: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         if only_looks(ir, call) {
@@ -228,19 +227,19 @@ pub(crate) fn only_looks(ir: &Module, call: Call<'_>) -> bool {
     matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if LOOKS.contains(&name.as_str()))
 }
 
-/// Is it `self`, in a method?
+/// Whether the expression is `self` in a method.
 fn is_self(ir: &Module, e: ExprId) -> bool {
     let function = ir.function(ir.function_around(e));
     let first = function.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
     function.kind == FuncKind::Function && function.class.is_some() && Some(ir.expr(e)) == first
 }
 
-/// The expression that it is a part of: parts are numbered before it.
+/// The expression that directly contains this one. Parts have lower numbers.
 pub(crate) fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
     ir.parent(e)
 }
 
-/// Is the expression what the statement itself is about?
+/// Whether the expression is a direct operand of the statement.
 fn is_of(ir: &Module, s: &Stmt, e: ExprId) -> bool {
     match *s {
         Stmt::Expr(x) | Stmt::Return(Some(x)) => x == e,

@@ -6,7 +6,7 @@ use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function,
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
-/// The function of a project that an expression is in, and the call that led to it, if only that one is looked at.
+/// A function of a project. With `via`: only in the context of this call, which the given caller makes.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'s> {
     pub(crate) module: ModIdx,
@@ -15,12 +15,12 @@ pub(crate) struct Site<'s> {
 }
 
 impl<'s> Site<'s> {
-    /// Whoever calls the function.
+    /// The function in the context of any caller.
     pub(crate) fn of(module: ModIdx, func: FuncId) -> Self {
         Self { module, func, via: None }
     }
 
-    /// What the call gives for the parameter that the variable is.
+    /// The argument that the call passes for the parameter `var`.
     pub(crate) fn argument(&self, program: &Program, var: Var) -> Option<(Site<'s>, ExprId)> {
         let (caller, call) = self.via?;
         let Var::Local(slot) = var else { return None };
@@ -31,7 +31,7 @@ impl<'s> Site<'s> {
     }
 }
 
-/// The argument for a parameter, by its position and name.
+/// The argument for the parameter with this position and name.
 pub fn argument(call: Call<'_>, at: usize, name: Sym) -> Option<ExprId> {
     let keyword = call.args.iter().find(|a| a.kind == ArgKind::Keyword(name));
     let spread = call.args.iter().take(at + 1).any(|a| a.kind == ArgKind::Star);
@@ -39,7 +39,8 @@ pub fn argument(call: Call<'_>, at: usize, name: Sym) -> Option<ExprId> {
     keyword.or_else(positional).map(|a| a.value)
 }
 
-/// What a call in a file gives for a parameter of the function that it calls. A method's first is the object before the dot.
+/// The argument that a call passes for the parameter at this position of its callee. For a method's first parameter, that is the object
+/// before the dot.
 pub(crate) fn given_for(function: &Function, at: usize, ir: &Module, call: Call<'_>) -> Option<ExprId> {
     let bound = match ir.expr(call.func) {
         Expr::Attr { base, .. } if has_receiver(function) => {
@@ -53,13 +54,13 @@ pub(crate) fn given_for(function: &Function, at: usize, ir: &Module, call: Call<
     argument(call, at - bound, function.params.get(at)?.name)
 }
 
-/// Is the function's first parameter the object that it is called of?
+/// Whether the function's first parameter is the receiver.
 fn has_receiver(function: &Function) -> bool {
     let first = function.params.first().map(|p| p.name);
     function.class.is_some() && first.is_some_and(|name| matches!(name.as_str(), "self" | "cls"))
 }
 
-/// The method that is called of the object itself: `self.collect()`
+/// The method that a call on the object itself runs: `self.collect()`
 pub(crate) fn own_method(
     program: &Program,
     module: ModIdx,
@@ -83,17 +84,17 @@ pub(crate) fn own_method(
             return own.then(|| program.find_method(ClassKey { module, class }, name)).flatten();
         }
         func = function.parent?;
-        // Nothing nests deeper than `Var::Enclosing` can say.
+        // `Var::Enclosing` limits the nesting depth.
         depth = depth.checked_add(1)?;
     }
 }
 
-/// Calls of one function that are looked at.
+/// The maximum number of calls of one function that are considered.
 pub(crate) const MAX_CALLERS: usize = 16;
-/// So many values of one variable are looked at.
+/// The maximum number of values of one variable that are considered.
 const MAX_ASSIGNED: usize = 4;
 
-/// The calls of a function of the project.
+/// The calls of a function of the project, each with its caller.
 pub(crate) fn calls<'a>(
     program: &'a Program,
     graph: &'a CallGraph,
@@ -105,10 +106,10 @@ pub(crate) fn calls<'a>(
     })
 }
 
-/// Calls that lead to a function, one after the other, upwards.
+/// Calls that lead to a function, innermost first: each is in the function that the next one calls.
 pub(crate) type Chain = Vec<(Site<'static>, CallId)>;
 
-/// The place as the calls lead to it.
+/// Calls `then` with the place `at` in the context of this chain of calls.
 pub(crate) fn through(at: Site<'static>, chain: &[(Site<'static>, CallId)], then: &mut dyn FnMut(&Site<'_>)) {
     fn down(
         at: Site<'static>,
@@ -129,8 +130,8 @@ pub(crate) fn through(at: Site<'static>, chain: &[(Site<'static>, CallId)], then
     down(at, chain, None, then);
 }
 
-/// The values that the variable of a function is given, the files that `with` binds to it, and what a loop over written-out
-/// values gives it in turn.
+/// The values that a function's variable is assigned. They include the context managers that `with` binds to it, and the elements of a
+/// literal that a loop assigns to it.
 pub(crate) fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
     let within = |e: ExprId| ir.function_around(e) == func;
     let is_it = |t: ExprId| ir.expr(t) == Expr::Var(var) && within(t);

@@ -1,7 +1,8 @@
-//! Which files cannot be imported without what only a CUDA build has.
+//! Which files cannot be imported without a CUDA build.
 //!
-//! A file needs CUDA if its own body, on every way through it, imports an extension that is built for CUDA alone, compiles kernels, or
-//! imports another file of the project that does. What stands in a branch, or in a `try` that goes on, is a choice.
+//! A file needs CUDA if its body, on every path, imports an extension that is built for CUDA alone, or compiles kernels. It also needs
+//! CUDA if it imports another file of the project that does. Code in a branch, or in a `try` that continues after an error, does not
+//! count: the program has a choice.
 
 use rustc_hash::FxHashMap;
 
@@ -15,21 +16,21 @@ use crate::torch::{self, Reach};
 #[derive(Debug, Default)]
 pub struct CudaOnly {
     needs: Vec<bool>,
-    /// Those that compile kernels themselves.
+    /// Whether each file compiles kernels itself.
     compile: Vec<bool>,
-    /// Those with a variable that holds some.
+    /// Whether each file has a variable that holds compiled kernels.
     hold: Vec<bool>,
-    /// Are there any of either?
+    /// Whether any file compiles or holds kernels.
     kernels: bool,
 }
 
 impl CudaOnly {
-    /// Looks at every file of the program.
+    /// Examines every file of the program.
     pub fn of(program: &Program) -> Self {
         Self::in_packages(program, &[])
     }
 
-    /// The same, where these files, each with the `__init__.py` of its package, are only imported after that.
+    /// The same, but each file in `packages` also needs CUDA if the `__init__.py` of its package does, because that is imported first.
     pub fn in_packages(program: &Program, packages: &[(ModIdx, ModIdx)]) -> Self {
         let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
         let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
@@ -57,28 +58,28 @@ impl CudaOnly {
         Self { needs, compile, hold, kernels }
     }
 
-    /// Is CUDA there wherever the file has been imported?
+    /// Whether CUDA is available wherever the file has been imported.
     pub fn contains(&self, module: ModIdx) -> bool {
         self.needs.get(module.0 as usize).copied().unwrap_or(false)
     }
 
-    /// Does the file itself compile kernels as it is imported, whatever the machine?
+    /// Whether importing the file compiles kernels on every machine.
     pub(crate) fn compiles(&self, module: ModIdx) -> bool {
         self.compile.get(module.0 as usize).copied().unwrap_or(false)
     }
 
-    /// May a file of the program compile kernels, or hold some? In most programs none does.
+    /// Whether a file of the program may compile or hold kernels. In most programs none does.
     pub(crate) fn may_hold_kernels(&self, program: &Program) -> bool {
         self.kernels || self.hold.len() < program.modules.len()
     }
 
-    /// May a variable of the file's body hold kernels that it has compiled?
+    /// Whether a variable of the file's body may hold kernels that the file has compiled.
     pub(crate) fn holds_kernels(&self, module: ModIdx) -> bool {
         self.hold.get(module.0 as usize).copied().unwrap_or(true)
     }
 }
 
-/// What is imported whenever the file is.
+/// The imports that run whenever the file is imported.
 fn first_imports(ir: &Module) -> Vec<&Import> {
     let mut found = Vec::new();
     if let Some(body) = ir.functions.first() {
@@ -91,7 +92,7 @@ fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
     for &s in ir.block(block) {
         match ir.stmt(s) {
             Stmt::Import(imports) => found.extend(ir.imported(*imports)),
-            // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
+            // `except ImportError: raise RuntimeError(…)`: without the module, the file cannot be imported.
             Stmt::Try { body, handlers, .. } => {
                 let handlers = ir.handlers(*handlers);
                 if !handlers.is_empty() && handlers.iter().all(|h| raises(ir, h.body)) {
@@ -100,9 +101,9 @@ fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
                     && let Stmt::Import(imports) = ir.stmt(*s)
                     && ir.imported(*imports).iter().all(|i| i.level == 0)
                 {
-                    // What stands for it where nobody has built it is of the same kind.
+                    // The fallback import stands for an extension that is not built. It is of the same kind.
                     add_imports(ir, handler.body, found);
-                    // By another path it is the same.
+                    // The fallback imports the same names by another path.
                     if let [other] = *ir.block(handler.body)
                         && let Stmt::Import(others) = ir.stmt(other)
                         && names(ir, *imports).eq(names(ir, *others))
@@ -116,7 +117,7 @@ fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
     }
 }
 
-/// Does the block end by raising, be it unless it is imported for the set-up (`builtins.__OPS_SETUP__`)?
+/// Whether the block ends by raising. An exception for the set-up script is allowed (`builtins.__OPS_SETUP__`).
 fn raises(ir: &Module, block: Block) -> bool {
     let set_up = |n: usize| matches!(ir.exprs[n], Expr::Str(name) if name.as_str().ends_with("SETUP__"));
     ir.block(block).last().is_some_and(|&s| match *ir.stmt(s) {
@@ -128,12 +129,12 @@ fn raises(ir: &Module, block: Block) -> bool {
     })
 }
 
-/// What imports are called after.
+/// The names that imports bind.
 fn names(ir: &Module, imports: ImportList) -> impl Iterator<Item = Option<Sym>> + '_ {
     ir.imported(imports).iter().map(|i| i.name)
 }
 
-/// Does the file itself import what only a CUDA build has, and for which files does that count?
+/// Whether the file itself imports something that only a CUDA build has. The result says for which files that counts.
 fn imports_extension(program: &Program, module: ModIdx) -> Option<Reach> {
     let reach = |i: &Import| {
         // `import fused_dense_cuda`: an extension by its name.
@@ -166,8 +167,8 @@ pub(crate) fn compiles_at(program: &Program, module: ModIdx, e: ExprId) -> bool 
     let ir = &program.get(module).ir;
     let Expr::Call(call) = ir.expr(e) else { return false };
     let call = ir.call(call);
-    // It takes a name and the sources, and who has wrapped it calls the wrapper `load` or `build` something: most calls at
-    // top level, which are of loggers, need not be resolved.
+    // The loader takes a name and the sources, and the names of its wrappers contain `load`. A call with fewer arguments and another
+    // name is not resolved. That skips most calls at top level, for example of loggers.
     let loads = matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str().contains("load"));
     if call.args.len() < 2 && !loads {
         return false;
@@ -184,7 +185,7 @@ pub(crate) fn compiles_at(program: &Program, module: ModIdx, e: ExprId) -> bool 
     }
 }
 
-/// The expressions of a function and of those in it.
+/// The expressions of a function and of its nested functions.
 fn range_of(ir: &Module, f: FuncId) -> std::ops::Range<usize> {
     let function = ir.function(f);
     let inner = ir.functions.iter().filter(|g| function.span.contains(g.span)).map(|g| g.exprs.end);

@@ -1,4 +1,4 @@
-//! Questions about the intermediate representation of one file: what it mentions, calls, binds and tests.
+//! Queries about the intermediate representation of one file: what it mentions, calls, binds and tests.
 
 pub(crate) mod call_sites;
 pub(crate) mod cuda_imports;

@@ -1,4 +1,4 @@
-//! What code mentions, by what of it runs: functions, and classes with all that is in them.
+//! The functions and classes that code mentions. A class stands for everything in it.
 
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
@@ -7,14 +7,14 @@ use crate::span::Place;
 /// A function of the project.
 pub type Target = (ModIdx, FuncId);
 
-/// What other code mentions: a function of a file, or a class.
+/// What code mentions: a function of a file, or a class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Node {
     Function(ModIdx, FuncId),
     Class(ClassKey),
 }
 
-/// The outermost function that the function is in, or the class that it is a method of; nothing for a file's body.
+/// The outermost function around the function, or the class that it is a method of; `None` for a file's body.
 pub(crate) fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
     let mut node = None;
     while f != FuncId(0) {
@@ -28,7 +28,7 @@ pub(crate) fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node
     node
 }
 
-/// The function or class of the project that a name means.
+/// The function or class of the project that a name refers to.
 pub(crate) fn node(resolved: Resolved) -> Option<Node> {
     match resolved {
         Resolved::Function(m, f) => Some(Node::Function(m, f)),
@@ -37,7 +37,7 @@ pub(crate) fn node(resolved: Resolved) -> Option<Node> {
     }
 }
 
-/// The function or class of the project that an expression of a function names.
+/// The function or class of the project that an expression refers to.
 pub(crate) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
     match program.get(m).ir.expr(e) {
         Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
@@ -45,7 +45,7 @@ pub(crate) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
     }
 }
 
-/// The function at a place that others may call, by its number.
+/// The innermost named function around a place.
 pub fn function_at(program: &Program, place: Place) -> Option<Target> {
     let m = program.module_of(place.file)?;
     let ir = &program.get(m).ir;
@@ -53,7 +53,7 @@ pub fn function_at(program: &Program, place: Place) -> Option<Target> {
     Some((m, around.last()?))
 }
 
-/// The outermost function around an expression; nothing for a file's body.
+/// The outermost named function around an expression; `None` for a file's body.
 pub(crate) fn outermost(ir: &Module, e: ExprId) -> Option<FuncId> {
     let (mut f, mut found) = (ir.function_around(e), None);
     while f != FuncId(0) {

@@ -1,9 +1,9 @@
-//! The tests around a place: what must have come out how for it to be reached.
+//! Path conditions: the tests that decide whether a place in a function is reached.
 
 use crate::ir::{Block, Expr, ExprId, FuncKind, Module, Stmt, StmtId};
 use crate::span::Span;
 
-/// What must have come out how for the place to be reached, in the functions that it is in.
+/// The tests on the path to a place, in all functions around it, each with the outcome that leads there.
 pub fn conditions(ir: &Module, at: Span) -> Vec<(ExprId, bool)> {
     let mut found = Vec::new();
     let around =
@@ -50,7 +50,7 @@ fn in_block(ir: &Module, block: Block, at: Span, found: &mut Vec<(ExprId, bool)>
     }
 }
 
-/// What a statement says that has been gone past.
+/// Adds the path conditions that a completed statement implies for the code after it.
 fn came_past(ir: &Module, s: StmtId, found: &mut Vec<(ExprId, bool)>) {
     match *ir.stmt(s) {
         Stmt::If { test, then, orelse } => {
@@ -66,7 +66,7 @@ fn came_past(ir: &Module, s: StmtId, found: &mut Vec<(ExprId, bool)>) {
     }
 }
 
-/// Does nothing come past the block?
+/// Whether control never passes the end of the block.
 fn ends(ir: &Module, block: Block) -> bool {
     ir.block(block).iter().any(|&s| match *ir.stmt(s) {
         Stmt::Return(_) | Stmt::Raise { .. } | Stmt::Break | Stmt::Continue => true,

@@ -1,38 +1,40 @@
-//! What a variable of a function holds where it is used, by the statements before that.
+//! Reaching values: what a function's variable holds at a use, according to the statements before it.
 
 use crate::ir::{Block, Expr, ExprId, Module, Stmt, StmtId, Var};
 use crate::span::Span;
 
-/// Where the tensors of a value are, as far as the source says it; of several the first that holds of one.
+/// Where the tensors of a value are. For a value with several tensors, the first variant that applies to one of them counts, so a join is
+/// `min`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Stored {
-    /// On a GPU, or wherever a module is.
+    /// On a GPU, or on the device of a module.
     Elsewhere,
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
-    /// On the CPU for certain.
+    /// Certainly on the CPU.
     Host,
-    /// There are none.
+    /// The value contains no tensors.
     Plain,
 }
 
-/// What a variable holds where it is used.
+/// The values that may reach a use of a variable.
 pub(crate) struct Given<'a> {
     ir: &'a Module,
     var: Var,
-    /// It has been given something that is known, whatever it was before; nothing within if only `values` count.
+    /// `None`: the variable may still have its initial value, for example its argument. `Some(None)`: it holds one of `values`.
+    /// `Some(Some(stored))`: it may also hold something else, which is stored there.
     pub(crate) held: Option<Option<Stored>>,
-    /// What it may have been given, and what was put into it.
+    /// Values that the variable may have been assigned, or that were stored in it.
     pub(crate) values: Vec<ExprId>,
 }
 
 impl<'a> Given<'a> {
-    /// Nothing is known yet of the variable.
+    /// No assignment is known yet.
     pub(crate) fn new(ir: &'a Module, var: Var) -> Self {
         Self { ir, var, held: None, values: Vec::new() }
     }
 
-    /// Goes through what comes before a place in a block.
+    /// Processes the statements of a block that come before a place. `host` says whether a value is on the host.
     pub(crate) fn before(&mut self, block: Block, at: Span, host: &mut dyn FnMut(ExprId) -> bool) {
         let ir = self.ir;
         for &s in ir.block(block) {
@@ -54,7 +56,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A statement that comes before: one that always runs gives the variable another value, others may.
+    /// Processes an earlier statement. If it always runs, an assignment replaces the variable's values; otherwise it adds one.
     fn statement(&mut self, s: StmtId, always: bool, host: &mut dyn FnMut(ExprId) -> bool) {
         let ir = self.ir;
         match *ir.stmt(s) {
@@ -93,7 +95,7 @@ impl<'a> Given<'a> {
                 self.values.push(value);
             }
             Expr::Index { base, .. } if ir.expr(base) == Expr::Var(self.var) => self.values.push(value),
-            // One of several: nothing is known of it.
+            // Unpacking: the element is unknown.
             Expr::Tuple(_) | Expr::List(_) if ir.binds(target, self.var) => {
                 self.held = Some(Some(Stored::Unknown))
             }
@@ -120,7 +122,7 @@ impl<'a> Given<'a> {
         mentioned && matches!(ir.expr(iter), Expr::Var(_) | Expr::Call(_))
     }
 
-    /// `state[key] = value.cpu()` for whatever is in it; behind `isinstance` for every tensor.
+    /// `state[key] = value.cpu()` in the loop's body, for every element; behind `isinstance`, for every tensor.
     fn replaced(&self, body: Block) -> Option<ExprId> {
         let ir = self.ir;
         ir.block(body).iter().find_map(|&s| match *ir.stmt(s) {
@@ -151,7 +153,7 @@ fn asks_for_tensors(ir: &Module, test: ExprId) -> bool {
     }
 }
 
-/// The blocks of a compound statement, in the order in which they run.
+/// The blocks of a compound statement, in execution order.
 pub fn blocks(ir: &Module, stmt: &Stmt) -> Vec<Block> {
     match stmt {
         Stmt::If { then, orelse, .. } => vec![*then, *orelse],

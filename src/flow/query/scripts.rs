@@ -4,13 +4,13 @@ use crate::flow::query::relevance::import_effects::asks_for_main;
 use crate::ir::{Call, Module, Stmt};
 use crate::span::Span;
 
-/// Is it run itself: `if __name__ == "__main__":`?
+/// Whether the file is run as a script: `if __name__ == "__main__":`.
 pub(crate) fn is_script(ir: &Module) -> bool {
     ir.stmts.iter().any(|s| matches!(*s, Stmt::If { test, .. } if asks_for_main(ir, test)))
 }
 
-/// Is the place in the demo of a file that is there to be imported: behind `if __name__ == "__main__":` of a file with a module, where
-/// nothing is read, looped over or trained?
+/// Whether the place is in the demo of a library file: behind `if __name__ == "__main__":` of a file that defines a module. A demo reads
+/// nothing, has no loops and trains nothing.
 pub fn is_in_demo(ir: &Module, at: Span) -> bool {
     let defines = ir.functions.iter().any(|f| f.class.is_some() && f.name.as_str() == "forward");
     defines
@@ -20,7 +20,7 @@ pub fn is_in_demo(ir: &Module, at: Span) -> bool {
         })
 }
 
-/// What programs call, and demos do not.
+/// Names of functions that programs call and demos do not.
 const WORKS: [&str; 10] = [
     "parse_args",
     "parse_known_args",
@@ -48,7 +48,7 @@ fn is_demo(ir: &Module, whole: Span) -> bool {
     !looped && !ir.calls().any(works)
 }
 
-/// Is it a program, and no file of tests, whatever it is called? It is run itself, and has none.
+/// Whether the file is a program and not a test file: it is run as a script and contains no tests.
 pub fn is_program(ir: &Module) -> bool {
     is_script(ir)
         && !ir.classes.iter().any(|class| class.name.as_str().starts_with("Test"))

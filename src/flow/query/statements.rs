@@ -1,4 +1,4 @@
-//! What statements say of what is in them: what those of a file's body bind, and what a `try` lets nobody notice.
+//! Facts from statements: what those of a file's body bind, and which `try` statements hide errors.
 
 use rustc_hash::FxHashSet;
 
@@ -9,7 +9,7 @@ use crate::link::{Binding, Resolved};
 use crate::span::Span;
 
 impl Scan<'_> {
-    /// Which variables each statement of the module's body may bind.
+    /// Records the variables that each statement of the module's body may bind.
     pub(crate) fn top_level(&mut self) {
         let Some(body) = self.ir.functions.first() else { return };
         let mut changed = None;
@@ -51,8 +51,8 @@ impl Scan<'_> {
         }
     }
 
-    /// `x.to(device)` of what a loop has bound: with the parts of the same batch that are not moved it decides something, wherever
-    /// that device is.
+    /// Records `x.to(device)` for variables that a loop binds. Parts of the same batch that are not moved stay elsewhere, so the move
+    /// matters for any device.
     pub(crate) fn parts_of_batches(&mut self) {
         let mut bound = FxHashSet::default();
         for stmt in &self.ir.stmts {
@@ -81,7 +81,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The local variables that a target binds.
+    /// Appends the local variables that a target binds.
     fn locals(&self, target: ExprId, slots: &mut Vec<Slot>) {
         match self.ir.expr(target) {
             Expr::Var(Var::Local(slot)) => slots.push(slot),
@@ -92,8 +92,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Where the file binds a module-level variable, puts something into what it holds or calls a method of that. What a script
-    /// only mentions, it leaves as it is.
+    /// The places where the file binds a module-level variable, stores into its value, or calls a method on it. A mere mention leaves the
+    /// value as it is.
     fn changed(&self) -> Vec<(Span, Slot)> {
         let mut changed = Vec::new();
         for (stmt, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
@@ -134,7 +134,7 @@ impl Scan<'_> {
         changed
     }
 
-    /// The variables that an assignment to the target binds or changes the value of.
+    /// Appends the variables that an assignment to the target binds or modifies.
     fn changes(&self, target: ExprId, slots: &mut Vec<Slot>) {
         match self.ir.expr(target) {
             Expr::Attr { base, .. } | Expr::Index { base, .. } => self.changes(base, slots),
@@ -145,7 +145,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Has the module-level variable a value of its own?
+    /// Whether the module-level variable holds a value.
     fn has_value(&self, slot: Slot) -> bool {
         let bindings = &self.program.get(self.module).bindings;
         matches!(bindings.get(usize::from(slot)), Some(Binding::Complex | Binding::Value(_)))
@@ -163,7 +163,8 @@ impl Scan<'_> {
         }
     }
 
-    /// `FUNCTIONS = {"linear": by_lines, …}`, so large that nobody follows what is called of it.
+    /// Whether the statement defines a table of functions, such as `FUNCTIONS = {"linear": by_lines, …}`, that is too large for calls of
+    /// its entries to be followed.
     fn is_large_table(&self, s: StmtId) -> bool {
         let (Stmt::Assign { value, .. } | Stmt::AnnAssign { value: Some(value), .. }) = *self.ir.stmt(s)
         else {
@@ -179,7 +180,7 @@ impl Scan<'_> {
         self.ir.list(list).iter().filter(is_function).count() > MAX_CHOSEN
     }
 
-    /// Is it within such a table?
+    /// Whether the place is in such a table.
     pub(crate) fn is_in_table(&self, owner: FuncId, span: Span) -> bool {
         if owner != FuncId(0) || self.tables.is_empty() {
             return false;
@@ -188,7 +189,7 @@ impl Scan<'_> {
         at.checked_sub(1).and_then(|i| self.tables.get(i)).is_some_and(|s| s.contains(span))
     }
 
-    /// `try: return torch.cuda.…() except Exception: return False`
+    /// Records `try` statements that hide all errors: `try: return torch.cuda.…() except Exception: return False`
     pub(crate) fn caught(&mut self) {
         let raises = |within: Span| {
             let mut all = self.ir.stmts.iter().zip(&self.ir.stmt_spans);

@@ -1,8 +1,8 @@
-//! Names of types: of numbers, and those that no device has.
+//! Names of number types, and names that look like device types but are not.
 
 use crate::world::Backend;
 
-/// The types of numbers, in `torch`.
+/// The number types in `torch`.
 const NUMBERS: &[&str] = &[
     "float16",
     "half",
@@ -24,12 +24,12 @@ const NUMBERS: &[&str] = &[
     "bool",
 ];
 
-/// Is it the name of a type of numbers, as in `torch.float32`?
+/// Whether the name is a number type, as in `torch.float32`.
 pub(crate) fn is_number_type(name: &str) -> bool {
     NUMBERS.contains(&name)
 }
 
-/// Do people compare the type of a device with this, and none is called so? Plug-ins bring types of their own (`tpu`).
+/// Whether programs compare device types with this string although no device type has that name. Plug-ins add types of their own (`tpu`).
 pub(crate) fn is_no_device_type(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let kind = lower.split([':', '_', '-']).next().unwrap_or_default();
@@ -38,7 +38,7 @@ pub(crate) fn is_no_device_type(text: &str) -> bool {
         || text != stem && (matches!(stem, "cpu" | "cuda" | "meta") || Backend::from_name(stem).is_some())
 }
 
-/// `cude`, `cdua`, `cudaa`: one letter away from the name of the commonest type, and none of its own.
+/// Whether the string is one letter away from `cuda`, such as `cude`, `cdua`, `cudaa`.
 pub(crate) fn is_misspelt(kind: &str) -> bool {
     kind.starts_with('c') && strsim::osa_distance(kind, "cuda") == 1
 }

@@ -1,11 +1,11 @@
-//! Tables that are put together from new tensors: `torch.stack(torch.meshgrid(torch.arange(h), torch.arange(w)))`.
+//! Tables composed of new tensors: `torch.stack(torch.meshgrid(torch.arange(h), torch.arange(w)))`.
 
 use crate::flow::machine::Interp;
 use crate::flow::observers::transfers::host_creation::OF_ITSELF;
 use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::link::Resolved;
 
-/// Functions whose result is where what they are given is, and made of that alone.
+/// Functions whose result depends only on their arguments and is on the same device.
 const TOGETHER: &[&str] = &[
     "torch.cat",
     "torch.concat",
@@ -27,22 +27,22 @@ const TOGETHER: &[&str] = &[
     "torch.pow",
 ];
 
-/// What an expression is made of.
+/// What an expression is composed of. A join is `max`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Made {
-    /// Numbers and texts.
+    /// Only numbers and strings.
     Numbers,
-    /// Tensors that could have been made anywhere, and perhaps numbers.
+    /// Tensors that could have been created on any device, and possibly numbers.
     Tensors,
     /// Anything else.
     Otherwise,
 }
 
-/// Parts within parts that are looked at.
+/// The maximum depth of nested parts that are examined.
 const DEEPEST: u32 = 8;
 
 impl Interp<'_> {
-    /// Is it put together from tensors that could each be made on the device just as well, and that nothing else uses?
+    /// Whether the value is composed of tensors that could be created on the device directly, and that no other code uses.
     pub(crate) fn is_put_together(&mut self, value: ExprId) -> bool {
         matches!(self.linked().ir.expr(value), Expr::Call(_) | Expr::Binary { .. })
             && self.made_of(value, DEEPEST) == Made::Tensors
@@ -94,8 +94,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What a local variable was given last, if whatever it is given is read once: it is a name for a part. What is given where
-    /// not every way passes is made of what it was before, or it is not known which of the two is read.
+    /// The last assignment to a local variable, if the variable only names a part: each of its values is read once. If that assignment is
+    /// conditional, it must use the previous value; otherwise the value that is read is not known.
     fn only_given(&self, e: ExprId) -> Option<ExprId> {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func);

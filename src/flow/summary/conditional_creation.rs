@@ -1,7 +1,7 @@
-//! Branches that make something when what was there does not fit any more, or when there is nothing yet.
+//! Branches that create a value if the existing one no longer fits, or does not exist yet.
 //!
-//! `if self.size != x.shape: self.size = x.shape` asks about what it sets: it is taken when the sizes change, not in every
-//! call. So is `if total is None: total = …` in a loop that began with `total = None`, and what comes after
+//! `if self.size != x.shape: self.size = x.shape` sets what it tests: the branch is taken when the sizes change, not in every call. The
+//! same holds for `if total is None: total = …` in a loop after `total = None`, and for the code after
 //! `if self.size == x.shape: return self.table`.
 
 use crate::flow::machine::Interp;
@@ -9,7 +9,7 @@ use crate::ir::{Block, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp};
 use crate::span::Span;
 
 impl Interp<'_> {
-    /// Is the expression in such a branch?
+    /// Whether the expression is in such a branch.
     pub(crate) fn is_made_anew(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(e);
@@ -22,26 +22,26 @@ impl Interp<'_> {
             || self.fills_what_callers_miss()
     }
 
-    /// Is the function a method of which all calls in its file are in such branches, of what it sets itself, or in what sets the
-    /// object up: `if n > self.most: self.fill(n)`, with `self.most = n` in there?
+    /// Whether the current function is a method that its file only calls in such branches, or during set-up. The branch must test an
+    /// attribute that the method sets: `if n > self.most: self.fill(n)`, with `self.most = n` in `fill`.
     fn fills_what_callers_miss(&self) -> bool {
         let (linked, frame) = (self.linked(), self.here());
         let ir = &linked.ir;
         let method = ir.function(frame.func);
-        // A module's `forward` is called without being named.
+        // A module's `forward` is called without its name.
         if method.class.is_none() || matches!(method.name.as_str(), "forward" | "__call__") {
             return false;
         }
         let mut set: Vec<ExprId> = Vec::new();
         for s in &ir.stmts[ir.stmts_of(method)] {
             match *s {
-                // What is counted changes in every call.
+                // A counter changes in every call.
                 Stmt::Assign { targets, value } => {
                     let kept =
                         |t: &&ExprId| matches!(ir.expr(**t), Expr::Attr { .. }) && !ir.asks_about(value, **t);
                     set.extend(ir.list(targets).iter().filter(kept));
                 }
-                // What goes back to the caller is not kept.
+                // A returned value is not kept.
                 Stmt::Return(Some(_)) => return false,
                 _ => {}
             }
@@ -68,8 +68,8 @@ impl Interp<'_> {
         some && all
     }
 
-    /// Is the place after `if size == self.size: return self.table`, with `self.size = size` in between or later? Then the
-    /// function only comes there when the sizes have changed.
+    /// Whether the place is after `if size == self.size: return self.table`, with `self.size = size` in between or later. Then the
+    /// function reaches the place only when the sizes have changed.
     fn is_after_return(&self, at: Span) -> bool {
         let ir = &self.linked().ir;
         let body = ir.block(ir.function(self.here().func).body);
@@ -85,7 +85,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does the statement set an attribute that the test has found to be the same, or there?
+    /// Whether the statement sets an attribute that the test compares for equality, or for existence.
     fn sets_what_was_the_same(&self, test: ExprId, s: StmtId) -> bool {
         let ir = &self.linked().ir;
         let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
@@ -100,7 +100,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does the statement set what the test of an `if` finds missing or different?
+    /// Whether the statement sets an attribute that the test of an `if` finds missing or different.
     fn sets_what_is_asked(&self, test: ExprId, _whole: Span, s: StmtId) -> bool {
         let ir = &self.linked().ir;
         let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
@@ -108,14 +108,14 @@ impl Interp<'_> {
             parts(ir, test).any(|part| is_about_what_lacks(ir, part) && ir.asks_about(part, place))
         };
         ir.list(targets).iter().any(|&place| match ir.expr(place) {
-            // What is counted changes in every round.
+            // A counter changes in every iteration.
             Expr::Attr { .. } | Expr::Index { .. } => asked(place) && !ir.asks_about(value, place),
             _ => false,
         })
     }
 }
 
-/// Does a test, or a part of one, say that something is missing or different?
+/// Whether a test, or a part of one, holds if something is missing or different.
 fn is_about_what_lacks(ir: &Module, part: ExprId) -> bool {
     match ir.expr(part) {
         Expr::Compare { op, .. } => !matches!(op, CmpOp::IsNot | CmpOp::In),
@@ -128,7 +128,7 @@ fn parts(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
     ir.exprs_in(e).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
 }
 
-/// Is the place in one of the statements of a block?
+/// Whether the place is in a statement of the block.
 fn is_in(ir: &Module, block: Block, at: Span) -> bool {
     ir.block(block).iter().any(|&s| ir.stmt_span(s).contains(at))
 }

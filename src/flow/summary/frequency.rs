@@ -1,4 +1,4 @@
-//! How often a program comes to what is interpreted just now.
+//! How often a program executes the code that is being interpreted.
 
 use crate::flow::domain::event::Frequency;
 use crate::flow::machine::Interp;
@@ -7,16 +7,16 @@ use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt};
 use crate::span::Place;
 
 impl Interp<'_> {
-    /// By the loops and the functions on the way to a place in the present function. What a constructor does is done once for an
-    /// object: its own loops go over what the object is made of.
+    /// The frequency of a place in the current function, according to the loops and functions on the path to it. A constructor runs once
+    /// for an object: its loops iterate over the object's parts.
     pub(crate) fn frequency(&self, place: Place) -> Frequency {
         let (mut often, mut at, mut here) = (None, Some(self.frame), place);
         let mut outermost = self.frame;
-        // Has a function on the way loops that the place is not in? Then it is there for these.
+        // Whether a function on the path has loops that do not contain the place. Then the place prepares for these loops.
         let mut prepares = false;
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
-            // The file's body does not call what is interpreted for itself.
+            // The file's body does not call a function that is interpreted on its own.
             if self.run.symbolic && frame.func == FuncId(0) {
                 break;
             }
@@ -35,7 +35,7 @@ impl Interp<'_> {
         })
     }
 
-    /// What the function that is active there says itself; nothing if its callers decide.
+    /// The frequency that this activation's function determines itself; `None` if its callers decide.
     fn in_frame(&self, frame: &Frame, place: Place, prepares: &mut bool) -> Option<Frequency> {
         let ir = &self.program.get(frame.module).ir;
         let body = frame.func == FuncId(0);
@@ -52,28 +52,28 @@ impl Interp<'_> {
                 Frequency::EveryStep
             }
         });
-        // A comprehension has rounds as well.
+        // A comprehension is a loop as well.
         let often = often.or_else(|| again.then_some(Frequency::EveryStep));
         let called = matches!(function.name.as_str(), "forward" | "__call__");
         *prepares |= !body && !again && !called && own().next().is_some();
-        // What trains in a loop of its own does so once for all that is before the loop.
+        // A function with a training loop executes the code before the loop once.
         if body || *prepares {
             return often;
         }
-        // A program in sight that calls it once is one of many.
+        // A single call in the visible program is only one of many possible calls.
         let module = frame.class.is_some_and(|class| self.is_module_class(class));
         let method = module.then_some(Frequency::EveryCall);
         often.or(method)
     }
 
-    /// Is it a constructor, a test, or what only constructors call?
+    /// Whether the function is a constructor, a test, or called only by constructors.
     fn is_set_up(&self, frame: &Frame) -> bool {
         let name = self.program.get(frame.module).ir.function(frame.func).name;
         frame.func != FuncId(0)
             && (self.sets_up(name, frame.module, frame.func) || name.as_str().starts_with("test"))
     }
 
-    /// Where nothing on the way repeats: how often is the entry point itself come to?
+    /// The frequency of the entry point itself, if nothing on the path repeats.
     fn of_entry(&self, frame: &Frame) -> Frequency {
         let function = self.program.get(frame.module).ir.function(frame.func);
         match function.class {
@@ -84,12 +84,12 @@ impl Interp<'_> {
     }
 }
 
-/// `def main()`: a program's own work.
+/// Whether the function is a program's main function: `def main()`.
 fn is_main(function: &Function) -> bool {
     function.class.is_none() && matches!(function.name.as_str(), "main" | "main_worker" | "run" | "cli")
 }
 
-/// `for epoch in range(epochs)`, `while step < last`: does it count, and not go over data?
+/// Whether the loop counts and does not iterate over data: `for epoch in range(epochs)`, `while step < last`.
 fn counts(ir: &Module, stmt: &Stmt) -> bool {
     let range = |n: usize| {
         let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));

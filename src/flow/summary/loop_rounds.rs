@@ -1,10 +1,10 @@
-//! What is done in each round of a loop to the same thing.
+//! Operations that every iteration of a loop repeats on the same value.
 
 use crate::ir::{Expr, ExprId, Module, Stmt};
 use crate::span::Span;
 
-/// `for gpu in range(count): x.to(f"cuda:{gpu}")`: the same thing to one device after the other. What is done so is done for what
-/// comes of the copying itself, such as peer access, for only one of the copies could be kept.
+/// Whether a loop moves the same value to one device after another: `for gpu in range(count): x.to(f"cuda:{gpu}")`. Only one of the
+/// copies could be kept, so such code wants a side effect of copying, such as peer access.
 pub(crate) fn goes_round(ir: &Module, e: ExprId, receiver: ExprId) -> bool {
     let (at, called) = (ir.span(e), ir.span(receiver));
     let named = |n: usize, target: ExprId| match ir.exprs[n] {
@@ -20,7 +20,7 @@ pub(crate) fn goes_round(ir: &Module, e: ExprId, receiver: ExprId) -> bool {
     })
 }
 
-/// Is what is moved read elsewhere in the loop? Then it was meant to be there.
+/// Whether other code in the loop reads the moved value. Then the value is meant to be there.
 fn is_read_besides(ir: &Module, around: Span, e: ExprId, receiver: ExprId) -> bool {
     let it = ir.expr(receiver);
     let at = ir.span(e);

@@ -1,7 +1,7 @@
-//! What an object's attributes are between the calls of its methods.
+//! The state of an object's attributes between calls of its methods.
 //!
-//! A method finds what the constructor has left, or what any other method has set since. What all of these agree on
-//! holds: a table that is on the CPU whoever made it, a generator that nobody makes anywhere else.
+//! A method finds what the constructor, or any other method, has assigned. If all of them agree on a fact, it holds. Examples: a table is
+//! on the CPU after every method; a generator is only ever created on one device.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::dims::Dims;
@@ -12,24 +12,24 @@ use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, UnaryOp};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
 
-/// A class with more methods that set attributes is not looked at.
+/// The maximum number of methods that set attributes. Classes with more are not analyzed.
 const MAX_SETTERS: usize = 6;
-/// What methods make of each other's attributes is settled after so many rounds, or not at all.
+/// The maximum number of fixpoint iterations over the methods. Without a fixpoint by then, nothing is known.
 const ROUNDS: usize = 3;
 
-/// Far from any round of a loop.
+/// An offset for loop iterations, far beyond any real one.
 const APART: u32 = 1 << 24;
 
-/// What can be said of an attribute whoever has set it.
+/// The state of an attribute after any of the methods that set it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Held {
-    /// Nothing, or `None`.
+    /// Absent, or `None`.
     Nothing,
-    /// A tensor; its device, if it is always the same one, with why it is there.
+    /// A tensor. `device` is set if all methods agree on it, with the origin.
     Tensor { device: Option<(Device, OriginId)>, dims: Dims, double: bool },
     /// A generator on this device.
     Generator((Device, OriginId)),
-    /// One thing here, another one there.
+    /// Different methods disagree, or the value is not tracked.
     Anything,
 }
 
@@ -50,7 +50,7 @@ impl Held {
 }
 
 impl Interp<'_> {
-    /// Sets what may have been set since the constructor ran to what all methods agree on.
+    /// Sets the attributes that a method may have assigned after the constructor to the state that all methods agree on.
     pub(crate) fn between_calls(&mut self, key: ClassKey, id: ObjId) {
         let setters = self.setters(key);
         let mut names: Vec<Sym> = Vec::new();
@@ -77,8 +77,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it private, and a flag that is set to one thing wherever the files of the class and its bases set an attribute of that name? Then no
-    /// method finds anything else.
+    /// Whether the attribute is private and always holds the same flag. That is so if all assignments to an attribute of that name assign
+    /// the same truth value, in the files of the class and its bases.
     fn is_always_the_same(&self, key: ClassKey, name: Sym) -> bool {
         if !crate::ir::is_private(name.as_str()) {
             return false;
@@ -86,7 +86,7 @@ impl Interp<'_> {
         let mut constant = None;
         for k in &self.program.class(key).mro {
             let ir = &self.program.get(k.module).ir;
-            // `setattr(self, "_name", value)`, or by a name that is put together
+            // `setattr(self, "_name", value)`, or with a computed name
             if ir.has_string(name) || sets_any(ir) {
                 return false;
             }
@@ -113,7 +113,7 @@ impl Interp<'_> {
         constant.is_some()
     }
 
-    /// Does the class ask whether the attribute is there, or `None`?
+    /// Whether the class tests if the attribute exists, or is `None`.
     pub(crate) fn may_miss(&self, key: ClassKey, name: Sym) -> bool {
         // `hasattr(self, "name")`
         let spelled = |k: &ClassKey| {
@@ -123,7 +123,7 @@ impl Interp<'_> {
         self.may_be_none(key, name) || self.program.class(key).mro.iter().any(spelled)
     }
 
-    /// Does the class ask whether the attribute is `None`?
+    /// Whether the class tests if the attribute is `None`.
     pub(crate) fn may_be_none(&self, key: ClassKey, name: Sym) -> bool {
         self.program.class(key).mro.iter().any(|k| {
             let ir = &self.program.get(k.module).ir;
@@ -144,7 +144,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The methods other than the constructor that assign attributes of `self`.
+    /// The methods other than the constructor that assign attributes.
     pub(crate) fn setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
         let mut setters: Vec<(ModIdx, FuncId)> = Vec::new();
         for &k in &self.program.class(key).mro {
@@ -157,7 +157,7 @@ impl Interp<'_> {
         setters
     }
 
-    /// What the constructor and all other methods agree on, by attribute.
+    /// The state that the constructor and all other methods agree on, for each attribute.
     fn agreed(
         &mut self,
         key: ClassKey,
@@ -169,7 +169,7 @@ impl Interp<'_> {
         let nothing = vec![Held::Anything; names.len()];
         let module = self.is_module_class(key);
         let to_self = |&(m, f): &(ModIdx, FuncId)| self.relevance.assigned.to_self(m, f);
-        // A module moves what it has registered, and a method may put something else in its place.
+        // A module moves its registered tensors, and a method may replace them.
         let open = |held: Held| match held {
             Held::Nothing | Held::Generator(_) => true,
             Held::Tensor { .. } => !module,
@@ -182,7 +182,7 @@ impl Interp<'_> {
         let makers: Vec<&(ModIdx, FuncId)> = setters.iter().filter(|s| makes(s)).collect();
         let made_somewhere: Vec<bool> =
             names.iter().map(|name| makers.iter().any(|s| to_self(s).contains(name))).collect();
-        // A method that would not be followed where it is called is not followed here: what it leaves is not known.
+        // The engine does not follow long methods where they are called, so it does not follow them here: what they assign is not known.
         let long =
             |&&(m, f): &&(ModIdx, FuncId)| self.relevance.calls(m, f) > crate::flow::machine::MANY_CALLS;
         let long: Vec<&(ModIdx, FuncId)> = setters.iter().filter(long).collect();
@@ -225,7 +225,7 @@ impl Interp<'_> {
         nothing
     }
 
-    /// What the attributes are after one call of a method.
+    /// The attributes' state after one call of a method.
     pub(crate) fn left_by(
         &mut self,
         key: ClassKey,
@@ -246,7 +246,7 @@ impl Interp<'_> {
         self.run.muted += 1;
         self.calls.shallow += 1;
         self.calls.callers.deaf = true;
-        // What is met here is not what is met when the method is interpreted for itself.
+        // Interpretation here must not share results with that of the method as an entry point.
         self.run.pass += APART;
         let heavy = self.calls.heavy.clone();
         let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
@@ -295,7 +295,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The device, if it is the same one in every world and needs no caller to tell which.
+    /// The device, if it is the same in every world and does not depend on a caller.
     fn definite(&self, d: crate::flow::domain::diagram::Dd) -> Option<(Device, OriginId)> {
         let mut found: Option<(Device, OriginId)> = None;
         for (_, device, origin) in self.device_leaves(d) {
@@ -327,7 +327,7 @@ impl Interp<'_> {
     }
 }
 
-/// Does the target of an assignment set an attribute of this name?
+/// Whether the target of an assignment sets an attribute of this name.
 fn sets(ir: &Module, target: ExprId, name: Sym) -> bool {
     match ir.expr(target) {
         Expr::Attr { name: n, .. } => n == name,
@@ -337,7 +337,7 @@ fn sets(ir: &Module, target: ExprId, name: Sym) -> bool {
     }
 }
 
-/// Are attributes set whose names are put together, or all of them at once?
+/// Whether the file sets attributes with computed names, or through `__dict__`.
 fn sets_any(ir: &Module) -> bool {
     let by_name = |call: crate::ir::Call<'_>| {
         ir.is_builtin(call.func, "setattr")

@@ -1,7 +1,7 @@
-//! What a function gives, told once for all calls: "a tensor where its first argument is".
+//! Summaries of function results, computed once for all calls: "a tensor on the device of its first argument".
 //!
-//! A function that is not worth following with what it is given here may still make its result where an argument is. It
-//! is interpreted once with symbols for its parameters, and each call puts its arguments in their place.
+//! Some calls are not worth following with their arguments, but the function may still create its result on the device of an argument.
+//! Such a function is interpreted once with symbolic parameters, and each call substitutes its arguments.
 
 use crate::flow::domain::value::{Device, OuterKey, Reason, Tensor, Value};
 use crate::flow::machine::Interp;
@@ -10,19 +10,19 @@ use crate::flow::machine::entry::budget::Budget;
 use crate::ir::{ExprId, FuncId};
 use crate::link::ModIdx;
 
-/// A part of what a function gives.
+/// A part of a function's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Gives {
-    /// Nobody knows what.
+    /// Unknown.
     Anything,
-    /// A tensor where the argument for this parameter is.
+    /// A tensor on the device of the argument for this parameter.
     Beside(u16, Tensor),
-    /// Several things.
+    /// A sequence of results.
     Several(Box<[Gives]>),
 }
 
 impl Interp<'_> {
-    /// What a call gives of a function that is not followed; nothing if no more than that is known of it.
+    /// The result of a call of a function that is not followed; `None` if the summary says nothing.
     pub(crate) fn by_summary(
         &mut self,
         module: ModIdx,
@@ -38,7 +38,7 @@ impl Interp<'_> {
         let gives = match self.calls.summaries.get(&(module, func)) {
             Some(known) => known.clone(),
             None => {
-                // What calls itself gives anything.
+                // A recursive call gives an unknown result.
                 self.calls.summaries.insert((module, func), Gives::Anything);
                 let gives = self.summarized(module, func);
                 self.calls.summaries.insert((module, func), gives.clone());
@@ -48,7 +48,7 @@ impl Interp<'_> {
         (gives != Gives::Anything).then(|| self.given_here(&gives, module, func, args, e))
     }
 
-    /// Interprets the function with symbols for its parameters, as if it had never happened.
+    /// Interprets the function with symbolic parameters, and reverts all effects.
     fn summarized(&mut self, module: ModIdx, func: FuncId) -> Gives {
         let (mark, frame, frames) = (self.store.mark(), self.frame, self.frames.len());
         let (path, budget, deaf) = (self.path, self.budget, self.calls.callers.deaf);

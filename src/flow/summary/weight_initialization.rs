@@ -1,12 +1,12 @@
 //! Tensors that become a module's weights.
 //!
-//! Who makes weights sets a module up, or rebuilds it for other data: `self.out.weight.data = torch.rand(n, m).to(device)`.
+//! Such code sets up a module, or rebuilds it for other data: `self.out.weight.data = torch.rand(n, m).to(device)`.
 
 use crate::flow::machine::Interp;
 use crate::ir::{Expr, ExprId, Stmt};
 
 impl Interp<'_> {
-    /// Does a part of this statement's value go into a parameter as a whole?
+    /// Whether a part of this statement's value replaces the whole content of a parameter.
     pub(crate) fn becomes_weight(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let (at, within) = (ir.span(e), ir.function(self.here().func));

@@ -1,4 +1,4 @@
-//! What diagrams end in: leaves replaced, combined and asked for.
+//! Operations on the leaves of diagrams: replace, combine and query them.
 
 use super::{Cond, Dd, Diagrams, LEAF, MAX_PATHS};
 
@@ -20,7 +20,7 @@ impl Diagrams {
         self.map(d, &mut |p| u32::from(test(p)))
     }
 
-    /// Combines two diagrams leaf by leaf where `path` allows both. `None` past the bound.
+    /// Combines two diagrams leaf by leaf, on paths that both allow. `None` if the result exceeds the size limit.
     pub fn zip(&mut self, a: Dd, b: Dd, f: &mut dyn FnMut(u32, u32) -> u32) -> Option<Dd> {
         let (na, nb) = (self.nodes[a.0 as usize], self.nodes[b.0 as usize]);
         if na.paths.saturating_mul(nb.paths) > 4096 {
@@ -38,7 +38,7 @@ impl Diagrams {
         (self.nodes[r as usize].paths <= MAX_PATHS).then_some(Dd(r))
     }
 
-    /// The leaves' payloads, each once per path that ends in it.
+    /// Appends the payloads of the diagram's leaves, without duplicates.
     pub fn leaves(&self, d: Dd, out: &mut Vec<u32>) {
         let n = self.nodes[d.0 as usize];
         if n.level == LEAF {
@@ -51,7 +51,7 @@ impl Diagrams {
         self.leaves(Dd(n.lo), out);
     }
 
-    /// Does a leaf's payload satisfy the test?
+    /// Whether the payload of some leaf satisfies the test.
     pub fn any_leaf(&self, d: Dd, test: &dyn Fn(u32) -> bool) -> bool {
         let n = self.nodes[d.0 as usize];
         if n.level == LEAF {

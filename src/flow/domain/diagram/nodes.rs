@@ -1,9 +1,9 @@
-//! Nodes: each is made once, with what is known of the machine built in.
+//! Construction of nodes. Each node is unique, and implied facts about the machine are simplified away.
 
 use super::{Diagrams, GIVEN_UP, LEAF, MPS, Node, atom_at};
 use crate::flow::domain::atom::GPU_ATOMS;
 
-/// Of three numbers that nodes or operations are looked up by.
+/// The hash of three numbers that identify a node or an operation.
 pub(super) const fn hash(a: u32, b: u32, c: u32) -> usize {
     const K: u64 = 0x9E37_79B9_7F4A_7C15;
     let x = (((a as u64) << 32) | b as u64).wrapping_mul(K);
@@ -12,7 +12,7 @@ pub(super) const fn hash(a: u32, b: u32, c: u32) -> usize {
 }
 
 impl Diagrams {
-    /// Adds a node, with what is noted of each.
+    /// Adds a node and the bookkeeping entries for it.
     pub(super) fn push(&mut self, node: Node) -> u32 {
         let chooses = match node.level {
             LEAF => node.hi > 1,
@@ -27,7 +27,7 @@ impl Diagrams {
         u32::try_from(self.nodes.len() - 1).unwrap_or(GIVEN_UP)
     }
 
-    /// The node that asks this and leads there: the one that is known, or a new one.
+    /// The unique node with this level and these children; a new one if it does not exist yet.
     fn insert(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
         let mask = self.unique.len() - 1;
         let mut at = hash(level, hi, lo) & mask;
@@ -66,7 +66,7 @@ impl Diagrams {
         self.unique = unique;
     }
 
-    /// The diagram that asks this and leads there, without what cannot be on the way.
+    /// The diagram with this root level and these children, without branches that contradict the built-in facts about machines.
     pub(super) fn make(&mut self, level: u32, mut hi: u32, mut lo: u32) -> u32 {
         if is_gpus(level) {
             hi = self.without_mps(hi);
@@ -77,7 +77,7 @@ impl Diagrams {
         self.insert_or(level, hi, lo)
     }
 
-    /// What a diagram is on a machine with CUDA.
+    /// The diagram, simplified for a machine with CUDA (and thus without MPS).
     fn without_mps(&mut self, d: u32) -> u32 {
         let n = self.nodes[d as usize];
         match n.level {
@@ -94,7 +94,7 @@ impl Diagrams {
         if hi == lo { hi } else { self.insert(level, hi, lo) }
     }
 
-    /// A diagram where the atom of this level holds, and where it does not.
+    /// The cofactors of a diagram: where the atom of this level holds, and where it does not.
     pub(super) fn split(&self, d: u32, level: u32) -> (u32, u32) {
         let n = &self.nodes[d as usize];
         if n.level == level { (n.hi, n.lo) } else { (d, d) }

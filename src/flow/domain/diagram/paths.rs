@@ -1,10 +1,10 @@
-//! Ways through a diagram: in which a condition holds, what is left of it where another one does, and which atoms it asks.
+//! Paths through a diagram: the cubes of a condition, simplification under another condition, and the atoms in it.
 
 use super::{Cond, Dd, Diagrams, LEAF, Literal, atom_at};
 use crate::flow::domain::atom::AtomId;
 
 impl Diagrams {
-    /// Calls `f` with the literals of each way in which the condition holds, in the atoms' order.
+    /// Calls `f` for each path to *true*, with its literals in the order of atoms.
     pub fn cubes(&self, c: Cond, f: &mut dyn FnMut(&[Literal])) {
         let mut literals = Vec::new();
         self.cubes_below(c.0, &mut literals, &mut |literals| {
@@ -56,7 +56,7 @@ impl Diagrams {
         self.make(top, hi, lo)
     }
 
-    /// What is left of the condition where the atoms that pass the test do not hold.
+    /// The condition under the assumption that all atoms that pass the test are false.
     pub fn without(&mut self, c: Cond, gone: &dyn Fn(AtomId) -> bool) -> Cond {
         let n = self.nodes[c.0 as usize];
         if n.level == LEAF {
@@ -70,7 +70,7 @@ impl Diagrams {
         Dd(self.make(n.level, hi.0, lo.0))
     }
 
-    /// The atoms that the diagram depends on.
+    /// Appends the atoms that the diagram depends on, without duplicates.
     pub fn support(&self, d: Dd, atoms: &mut Vec<AtomId>) {
         let n = self.nodes[d.0 as usize];
         if n.level == LEAF {
@@ -84,13 +84,13 @@ impl Diagrams {
         self.support(Dd(n.lo), atoms);
     }
 
-    /// The atom asked first, and the diagrams where it holds and where it does not. Not for leaves.
+    /// The root's atom, and the diagrams where it holds and where it does not. Must not be called for leaves.
     pub fn root(&self, d: Dd) -> (AtomId, Dd, Dd) {
         let n = self.nodes[d.0 as usize];
         (atom_at(n.level), Dd(n.hi), Dd(n.lo))
     }
 
-    /// Number of paths from the root to leaves.
+    /// The number of paths from the root to leaves.
     pub fn paths(&self, d: Dd) -> u32 {
         self.nodes[d.0 as usize].paths
     }

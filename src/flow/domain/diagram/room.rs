@@ -1,43 +1,42 @@
-//! What stays of a condition when there is no room for all of it.
+//! Approximation of conditions that exceed the size limit: which atoms are kept, and which literals are remembered separately.
 
 use rustc_hash::FxHashSet;
 
 use super::{Cond, Dd, Diagrams, FALSE, LEAF, Literal, TRUE, atom_at};
 use crate::flow::domain::atom::AtomId;
 
-/// Atoms that stay in a condition with those about the machine, if there is room.
+/// Kinds of atoms that a condition keeps if there is room. Atoms about the machine are always kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stays {
-    /// What values hang on.
+    /// Atoms that values depend on.
     Deciding,
-    /// What guards.
+    /// Guards: see [`Diagrams::keep`].
     Kept,
-    /// Uses that have raised.
+    /// Uses that have raised: see [`Diagrams::keep_longest`].
     Raised,
 }
 
-/// So much is remembered of what was lost on a path: atoms of later tests have higher numbers, and stay.
+/// The maximum number of lost literals that are remembered for a path. The newest are kept, because later tests have higher atom numbers.
 const MAX_LOST: usize = 64;
 
-/// One bit for a literal, to tell most apart.
+/// A bit for each literal, by hash, for a quick disjointness test.
 const fn bit((atom, truth): Literal) -> u64 {
     1 << ((atom.0 << 1 | truth as u32) % u64::BITS)
 }
 
 impl Diagrams {
-    /// Keeps this atom as long as there is room: what it decides is whether a device is there.
+    /// Marks an atom as a guard, which is kept as long as there is room: it decides whether a device is there.
     pub fn keep(&mut self, atom: AtomId) {
         self.kept.insert(atom);
     }
 
-    /// The same for longer than any other: it says that an earlier use has raised where there is no device.
+    /// Marks an atom that is kept longer than any other: it says that an earlier use has raised where there is no device.
     pub fn keep_longest(&mut self, atom: AtomId) {
         self.raised.insert(atom);
     }
 
-    /// Both hold. Past the bound, of the first stays what decides between values, if there is room for that; else only what is
-    /// about the machine, with what guards if there is room. What certainly held besides is remembered, see
-    /// [`Diagrams::lost_on`].
+    /// The conjunction. If it exceeds the size limit, `a` keeps only facts about the machine, and as many kinds of atoms as there is room
+    /// for: see `Stays`. Literals that certainly held but were dropped are remembered; see [`Diagrams::lost_on`].
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
         if let Some(both) = self.ite(a, b, FALSE) {
             if !self.lost.is_empty() {
@@ -78,7 +77,7 @@ impl Diagrams {
         self.ite(machine, of_b, FALSE).unwrap_or(machine)
     }
 
-    /// Either holds. Past the bound, only facts about the machine stay, with uses that have raised if there is room.
+    /// The disjunction. If it exceeds the size limit, only facts about the machine are kept, and uses that have raised if there is room.
     pub fn or(&mut self, a: Cond, b: Cond) -> Cond {
         let whole = self.ite(a, TRUE, b);
         let either = whole.or_else(|| {
@@ -90,7 +89,7 @@ impl Diagrams {
             self.ite(a, TRUE, b).unwrap_or(TRUE)
         });
         let one_of_them = either == a || either == b;
-        // Where nothing was lost, what both say is said by what is left as well.
+        // If nothing was lost, the literals common to both are still in the result.
         let lost = |c: Cond| self.loses(c);
         if lost(either) || !one_of_them && (whole.is_none() || lost(a) || lost(b)) {
             let common = self.said_on_both(a, b);
@@ -99,7 +98,7 @@ impl Diagrams {
         either
     }
 
-    /// What held on a path to here, certainly, and had no room in what is left of it.
+    /// The literals that certainly held on this path but were dropped from its condition for lack of room.
     pub fn lost_on(&self, path: Cond) -> &[Literal] {
         if self.loses(path) { self.lost.get(&path).map_or(&[], |lost| lost) } else { &[] }
     }
@@ -115,17 +114,18 @@ impl Diagrams {
         }
     }
 
-    /// Remembers for what is left of a path what was lost of those that it was put together of, and what these said.
+    /// Records, for an approximated condition `left`, the lost literals of its operands `of` and the literals `said` that the operands
+    /// implied.
     fn note_lost(&mut self, left: Cond, of: &[Cond], said: &[Literal]) {
         if left == TRUE || left == FALSE {
             return;
         }
-        // Nothing is lost on most paths.
+        // The usual case: nothing was lost.
         if said.is_empty() && !of.iter().any(|&c| self.loses(c)) {
             self.forget_lost(left);
             return;
         }
-        // One of them is what is left, and has lost something: what is known of it to be lost stays the same.
+        // The result equals one of the operands, which has lost literals already: its entry stays.
         if said.is_empty() && of.contains(&left) && self.loses(left) {
             return;
         }
@@ -134,19 +134,19 @@ impl Diagrams {
         self.collect_literals(left, &mut still);
         lost.clear();
         let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
-        // Most have no bit in common with what is still said.
+        // A cheap filter: most lost literals share no bit with the literals that are still in the condition.
         let bits = still.iter().fold(0, |bits, &l| bits | bit(l));
         lost.extend(before.filter(|&&l| bits & bit(l) == 0 || !still.contains(&l)));
         self.taken += lost.len();
-        // What one path has lost is in order.
+        // The lost literals of a single path are already sorted.
         if !lost.is_sorted() {
             lost.sort_unstable();
         }
         lost.dedup();
-        // What was lost first is furthest away.
+        // Drop the oldest literals: they are furthest away.
         lost.drain(..lost.len().saturating_sub(MAX_LOST));
         let known = self.lost.get(&left);
-        // Equal conditions are one, on whichever paths they are what is left.
+        // Equal conditions are the same node, even on different paths. Only literals lost on all of these paths are certain.
         if let Some(known) = known {
             lost.retain(|l| known.binary_search(l).is_ok());
         }
@@ -163,7 +163,7 @@ impl Diagrams {
         (self.still, self.losing) = (still, lost);
     }
 
-    /// What is certain on both, as far as it is known.
+    /// The literals that are certain in both conditions, including lost ones.
     fn said_on_both(&self, a: Cond, b: Cond) -> Vec<Literal> {
         let all = |c: Cond| {
             let mut said = self.literals_of(c);
@@ -175,7 +175,7 @@ impl Diagrams {
         of_a
     }
 
-    /// The atoms that have one truth wherever the condition holds.
+    /// The literals that hold wherever the condition holds.
     fn literals_of(&self, c: Cond) -> Vec<Literal> {
         let mut said = Vec::new();
         self.collect_literals(c, &mut said);
@@ -197,7 +197,7 @@ impl Diagrams {
         }
     }
 
-    /// What two conditions both say.
+    /// Appends the literals that two conditions have in common.
     fn collect_common(&self, hi: Cond, lo: Cond, said: &mut Vec<Literal>) {
         let from = said.len();
         self.collect_literals(hi, said);
@@ -217,8 +217,8 @@ impl Diagrams {
         said.truncate(kept);
     }
 
-    /// What a condition says of the machine, and of those other atoms. Who forgets what values hang on takes one value for another:
-    /// of two classes the one whose object was moved under the condition that it was made under.
+    /// The condition, reduced to facts about the machine and these kinds of atoms. Dropping the atoms that values depend on would confuse
+    /// values. Example: an object of one of two classes is moved under the same condition under which it was made.
     fn what_stays(&mut self, c: Cond, stays: &[Stays]) -> Cond {
         let sets = [&mut self.deciding, &mut self.kept, &mut self.raised].map(std::mem::take);
         let kinds = [Stays::Deciding, Stays::Kept, Stays::Raised];
@@ -229,17 +229,17 @@ impl Diagrams {
         left
     }
 
-    /// What a condition says of the machine and of uses that have raised.
+    /// The condition, reduced to facts about the machine and uses that have raised.
     pub fn what_raises(&mut self, c: Cond) -> Cond {
         self.what_stays(c, &[Stays::Raised])
     }
 
-    /// What a condition says of the machine, whatever else it depends on.
+    /// The condition, reduced to facts about the machine.
     pub fn machine(&mut self, c: Cond) -> Cond {
         self.forget(c, &AtomId::is_hardware)
     }
 
-    /// What is left of the condition when the atoms that fail the test may have either truth.
+    /// The condition with all atoms that fail the test existentially quantified: they may have either value.
     pub fn forget(&mut self, c: Cond, keep: &dyn Fn(AtomId) -> bool) -> Cond {
         let n = self.nodes[c.0 as usize];
         if n.level == LEAF {

@@ -56,14 +56,14 @@ fn correlated_choices_stay_correlated() {
     assert_eq!(differ, Some(FALSE));
 }
 
-/// Of a path with more conditions than there is room for, the one that a value hangs on stays.
+/// A path with too many conditions keeps the one that a value depends on.
 #[test]
 fn what_values_hang_on_stays_past_the_bound() {
     let mut d = Diagrams::default();
     let chosen = d.atom(AtomId(20));
     let (x, y) = (d.leaf(10), d.leaf(11));
     let value = d.ite(chosen, x, y).unwrap_or(x);
-    // Neither of two, again and again: the ways multiply.
+    // Each "not both" of two atoms multiplies the number of paths.
     let mut path = chosen;
     for n in 0..6 {
         let (a, b) = (d.atom(AtomId(30 + 2 * n)), d.atom(AtomId(31 + 2 * n)));
@@ -75,7 +75,7 @@ fn what_values_hang_on_stays_past_the_bound() {
     assert_eq!(d.given(value, path), x);
 }
 
-/// A path on which so many of the alternatives hold that there is no room for the first condition.
+/// A path with so many alternatives that there is no room for the first condition.
 fn crowded(d: &mut Diagrams, first: Cond, from: u32) -> Cond {
     let mut path = first;
     for n in 0..6 {

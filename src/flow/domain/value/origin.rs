@@ -1,23 +1,23 @@
-//! Why something is where it is.
+//! Origins: why a value is on its device.
 
 use super::OriginId;
 use crate::span::Place;
 
-/// Why something is where it is.
+/// One reason why a value is on its device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Origin {
-    /// Where that was decided.
+    /// Where the device was decided.
     pub place: Place,
-    /// How.
+    /// How it was decided.
     pub reason: Reason,
-    /// What it was before, or the value it was taken from.
+    /// The previous origin: that of the value before this step, or of the value that it was taken from.
     pub from: OriginId,
 }
 
 /// How a device was decided.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reason {
-    /// Nothing: the entry for "no reason known".
+    /// No reason: the entry for "no reason known".
     None,
     /// A factory without `device=`.
     Default,
@@ -25,13 +25,13 @@ pub enum Reason {
     Made,
     /// `from_numpy`, a legacy constructor: always on the CPU.
     Host,
-    /// `torch.Tensor(…)`: on the CPU unless the default tensor type is another, whatever the default device is.
+    /// `torch.Tensor(…)`: on the CPU, unless the program sets another default tensor type. Ignores the default device.
     Typed,
     /// `.to()`, `.cuda()`, `.cpu()`.
     Moved,
     /// A device literal.
     Literal,
-    /// A parameter or another outside value.
+    /// A parameter or another outside value decides it.
     Given,
     /// A batch of a data loader.
     Batch,
@@ -41,18 +41,18 @@ pub enum Reason {
     Loaded,
     /// Put into pinned memory.
     Pinned,
-    /// Copied to the host without waiting.
+    /// Copied to the host with a non-blocking copy.
     Unwaited,
-    /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
+    /// A module's constructor keeps it where `.to()` does not find it: in a plain attribute or a list.
     Kept,
-    /// Kept in an attribute by another method of a module, on the CPU then: a cache that outlives the call.
+    /// Another method of a module keeps it in an attribute, on the CPU: a cache that outlives the call.
     Stored,
-    /// The device is the default of a parameter that this call leaves out.
+    /// The device is the default of a parameter that this call omits.
     Defaulted,
-    /// Made of tensors that do not go together, where that has been told. No step of its own.
+    /// Computed from tensors on different devices, which is already reported. Not shown as a step.
     Refused,
-    /// Made a text: `device.type`, `str(device)`. No step of its own.
+    /// Converted to a string: `device.type`, `str(device)`. Not shown as a step.
     Text,
-    /// Made a number, -1 for the CPU: `x.get_device()`. No step of its own.
+    /// Converted to a number, -1 for the CPU: `x.get_device()`. Not shown as a step.
     Number,
 }

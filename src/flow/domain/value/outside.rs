@@ -1,4 +1,4 @@
-//! Things from outside what is interpreted: parameters, results of unknown calls, options of the command line.
+//! Outside values: parameters, results of unknown calls, command-line options.
 
 use super::{FrameId, ObjId, OuterId, Value};
 use crate::flow::domain::diagram::{Cond, Dd};
@@ -7,10 +7,10 @@ use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// What an outside thing is, by how it was reached.
+/// The identity of an outside value: how the code reached it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum OuterKey {
-    /// A parameter of a function that is interpreted for itself.
+    /// A parameter of a function that is interpreted on its own.
     Param {
         /// The file.
         module: ModIdx,
@@ -19,7 +19,7 @@ pub enum OuterKey {
         /// Which parameter.
         index: u16,
     },
-    /// The instance that a method belongs to.
+    /// The instance that a method is called on.
     Receiver {
         /// Its class.
         class: ClassKey,
@@ -31,14 +31,14 @@ pub enum OuterKey {
         /// The attribute.
         name: Sym,
     },
-    /// `base[key]`, for a key that is known; otherwise one of its elements.
+    /// `base[key]` for a known key. Without a key: some element.
     Item {
         /// The container.
         base: OuterId,
         /// The key.
         key: Option<Value>,
     },
-    /// The result of an unknown call, by activation and pass.
+    /// The result of an unknown call, by activation and loop iteration.
     Result {
         /// The file.
         module: ModIdx,
@@ -46,60 +46,59 @@ pub enum OuterKey {
         expr: ExprId,
         /// The activation.
         frame: FrameId,
-        /// The pass of the loops around it.
+        /// The iteration of the enclosing loops.
         pass: u32,
     },
-    /// One of several outside things, of which there are too many to be kept apart.
+    /// One of several outside values, if there are too many to keep apart.
     Joined {
         /// The condition.
         cond: Cond,
-        /// Where it holds.
+        /// The value where it holds.
         then: Dd,
-        /// Where it does not.
+        /// The value where it does not.
         orelse: Dd,
     },
-    /// An attribute of an object of the project that nobody here has seen set.
+    /// An attribute of an object of the project without a known assignment.
     Field {
         /// The object.
         object: ObjId,
         /// The attribute.
         name: Sym,
     },
-    /// An external name's attribute or value, such as `os.environ`.
+    /// An attribute or the value of an external name, such as `os.environ`.
     External(Sym),
-    /// A command-line argument (its parser, its destination). All parsers made in one place parse the one command line.
+    /// A command-line argument, identified by parser and destination. All parsers created at one place parse the same command line.
     Argument {
-        /// Where the parser was made.
+        /// Where the parser was created.
         parser: Place,
-        /// Where it was given a list of its own to parse instead.
+        /// Where the program passes it a list to parse instead of the command line.
         list: Option<Place>,
         /// The destination.
         name: Sym,
     },
 }
 
-/// What is known of an outside thing.
+/// The known facts about an outside value.
 #[derive(Clone, Debug)]
 pub struct Outer {
-    /// How it was reached.
+    /// How the code reached it.
     pub key: OuterKey,
-    /// As the source has it, for messages.
+    /// The source text, for messages.
     pub text: String,
-    /// The parameter's annotation or the method's role says: a tensor.
+    /// Whether the parameter's annotation or the method's role says that it is a tensor.
     pub tensor: bool,
-    /// Its name or annotation says that it is a device.
+    /// Whether its name or annotation says that it is a device.
     pub device: bool,
-    /// It is given by whoever calls the function, so it is wherever they want it: a parameter, a part of one,
-    /// the receiver.
+    /// Whether a caller provides it, so that its device is the caller's choice: a parameter, a part of one, the receiver.
     pub varies: bool,
-    /// It lives with the module that the method belongs to (an input of `forward`).
+    /// The receiver on whose device it is (for an input of `forward`).
     pub with: Option<OuterId>,
-    /// The value that a command-line option has unless the user says otherwise.
+    /// The value of a command-line option unless the user sets it.
     pub default: Option<Value>,
 }
 
 impl Outer {
-    /// Something of which only this is known: how it was reached, and its text for messages.
+    /// An outside value with only an identity and a text for messages.
     pub fn new(key: OuterKey, text: impl Into<String>) -> Self {
         let (text, with, default) = (text.into(), None, None);
         Self { key, text, tensor: false, device: false, varies: false, with, default }

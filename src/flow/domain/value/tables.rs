@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{Bound, Closure, Device, Origin, OriginId, Outer, OuterId, OuterKey, SeqId, Tensor, Value};
 
-/// An append-only table that gives equal things equal numbers.
+/// An append-only table that gives equal items equal numbers.
 pub struct Interner<T> {
     items: Vec<T>,
     ids: FxHashMap<T, u32>,
@@ -24,7 +24,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    /// The number of the thing.
+    /// The number of the item. Adds the item if it is new.
     pub fn add(&mut self, item: T) -> u32 {
         if let Some(&id) = self.ids.get(&item) {
             return id;
@@ -35,22 +35,22 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         id
     }
 
-    /// The thing with this number.
+    /// The item with this number.
     pub fn get(&self, id: u32) -> &T {
         &self.items[id as usize]
     }
 }
 
-/// All tables of a run of the interpreter.
+/// All tables of one interpreter run.
 #[derive(Default)]
 pub struct Tables {
     /// Tensors.
     pub tensors: Interner<Tensor>,
     /// Sequences.
     pub seqs: Interner<Box<[Value]>>,
-    /// Values behind diagrams' leaves and [`Value::Many`].
+    /// Values in the leaves of diagrams and in [`Value::Many`].
     pub values: Interner<Value>,
-    /// Devices behind diagrams' leaves, with their origins.
+    /// Devices in the leaves of diagrams, with their origins.
     pub places: Interner<(Device, OriginId)>,
     /// Closures.
     pub closures: Interner<Closure>,
@@ -58,14 +58,14 @@ pub struct Tables {
     pub bounds: Interner<Bound>,
     /// Origins. Number 0 is "no reason known".
     pub origins: Interner<Origin>,
-    /// Outside things.
+    /// Outside values.
     pub outers: Vec<Outer>,
-    /// Their numbers.
+    /// The numbers of outside values, by key.
     pub outer_ids: FxHashMap<OuterKey, OuterId>,
 }
 
 impl Tables {
-    /// The outside thing with this key, made by `new` when it is met for the first time.
+    /// The outside value with this key. `new` creates it on the first call.
     pub fn outer(&mut self, key: OuterKey, new: impl FnOnce() -> Outer) -> OuterId {
         if let Some(&id) = self.outer_ids.get(&key) {
             return id;
@@ -76,12 +76,12 @@ impl Tables {
         id
     }
 
-    /// The one with this key, if there is one.
+    /// The outside value with this key, if there is one.
     pub fn known_outer(&self, key: &OuterKey) -> Option<OuterId> {
         self.outer_ids.get(key).copied()
     }
 
-    /// What is known of it.
+    /// The known facts about an outside value.
     pub fn get_outer(&self, id: OuterId) -> &Outer {
         &self.outers[id.0 as usize]
     }

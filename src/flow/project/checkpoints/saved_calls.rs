@@ -1,4 +1,4 @@
-//! Where the result of a call is that is saved.
+//! On which device the result of a call is when it is saved.
 
 use crate::flow::project::checkpoints::saved_devices::Contents;
 use crate::flow::query::call_sites::{Site, argument, own_method};
@@ -86,12 +86,12 @@ impl Contents<'_> {
                 if cpu { Stored::Host } else { Stored::Unknown }
             }
             "torch.from_numpy" | "torch.get_rng_state" | "safetensors.torch.load_file" => Stored::Host,
-            // It is gathered on the CPU (torch/distributed/fsdp/fully_sharded_data_parallel.py, `_optim_state_dict_impl`).
+            // The state is gathered on the CPU (torch/distributed/fsdp/fully_sharded_data_parallel.py, `_optim_state_dict_impl`).
             "torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict"
             | "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.full_optim_state_dict" => {
                 Stored::Host
             }
-            // A device that is given decides.
+            // Without an explicit device, the result is on the device of the argument.
             "torch.empty_like" | "torch.zeros_like" | "torch.ones_like" | "torch.full_like"
             | "torch.rand_like" | "torch.randn_like"
                 if argument(call, usize::from(u8::MAX), Sym::new("device")).is_none() =>
@@ -139,7 +139,7 @@ impl Contents<'_> {
         }
     }
 
-    /// Does the function that is handed over give CPU copies of whatever it is given?
+    /// Whether the function that is passed as an argument returns CPU copies of all tensors.
     fn copies_to_host(&self, site: &Site<'_>, e: ExprId, depth: u32) -> bool {
         let ir = &self.program.get(site.module).ir;
         let (m, f) = match ir.expr(e) {
@@ -158,14 +158,14 @@ impl Contents<'_> {
         let ir = &self.program.get(m).ir;
         let there = Site::of(m, f);
         let given = returns(ir, f);
-        // One that hands on what is no tensor copies the others.
+        // A function that returns its parameter does so for values other than tensors, and copies the tensors.
         let param =
             |x: ExprId| ir.function(f).params.iter().any(|p| ir.expr(x) == Expr::Var(Var::Local(p.slot)));
         let copies = |x: &Option<ExprId>| x.is_some_and(|x| self.value(&there, x, depth) == Stored::Host);
         given.iter().any(copies) && given.iter().all(|x| copies(x) || x.is_some_and(param))
     }
 
-    /// What a call of the project's function gives.
+    /// The result of a call of a function of the project.
     fn result(&self, site: &Site<'_>, call: Call<'_>, m: ModIdx, f: FuncId, depth: u32) -> Stored {
         let Some(depth) = depth.checked_sub(1) else { return Stored::Unknown };
         let caller = &self.program.get(site.module).ir;
@@ -182,7 +182,7 @@ impl Contents<'_> {
     }
 }
 
-/// The function that is defined under a name in another one.
+/// The nested function of `func` with this name.
 fn local_function(ir: &Module, func: FuncId, var: Var) -> Option<FuncId> {
     let stmts = &ir.stmts[ir.stmts_of(ir.function(func))];
     stmts.iter().find_map(|stmt| match *stmt {
@@ -191,7 +191,7 @@ fn local_function(ir: &Module, func: FuncId, var: Var) -> Option<FuncId> {
     })
 }
 
-/// What a function returns, each time.
+/// The expressions of all `return` statements of a function.
 pub(crate) fn returns(ir: &Module, func: FuncId) -> Vec<Option<ExprId>> {
     let function = ir.function(func);
     let inner: Vec<Span> = ir

@@ -1,4 +1,4 @@
-//! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
+//! Where the tensors passed to `torch.save` are: copies on the CPU, plain numbers, or on the program's device.
 
 use crate::flow::project::CallGraph;
 use crate::flow::query::call_sites::{MAX_CALLERS, Site, calls, given_for};
@@ -9,17 +9,17 @@ use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
 
-/// Longest chain of expressions that is followed.
+/// The maximum depth of expressions that are followed.
 const MAX_DEPTH: u32 = 12;
 
-/// The look at what is saved.
+/// The analysis of saved values.
 pub(crate) struct Contents<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: &'a CallGraph,
 }
 
 impl Contents<'_> {
-    /// Where the tensors of the expression's value are.
+    /// Where the tensors in the value of the expression are.
     pub(crate) fn of(&self, site: &Site<'_>, e: ExprId) -> Stored {
         self.value(site, e, MAX_DEPTH)
     }
@@ -85,7 +85,8 @@ impl Contents<'_> {
         ir.function(func).slots.get(usize::from(slot)).map(|name| name.as_str())
     }
 
-    /// `self.t`, to which the methods of its class only ever assign numbers, and what they have read of a file: numbers, then.
+    /// `self.t`: plain if the methods of its class assign it only plain values. Values loaded from a checkpoint do not count: they are
+    /// then plain as well.
     fn own_attribute(&self, site: &Site<'_>, base: ExprId, name: Sym, depth: u32) -> Stored {
         let ir = &self.program.get(site.module).ir;
         let function = ir.function(site.func);
@@ -139,7 +140,7 @@ impl Contents<'_> {
         values.chain(held).min().unwrap_or(Stored::Unknown)
     }
 
-    /// What the callers give for a parameter. Nothing for what is none and has been bound in another way.
+    /// The arguments that callers pass for a parameter. `None` if the variable is not a parameter.
     fn parameter(&self, site: &Site<'_>, var: Var, depth: u32) -> Option<Stored> {
         let function = self.program.get(site.module).ir.function(site.func);
         let Var::Local(slot) = var else { return None };
@@ -162,7 +163,7 @@ const fn plain_if(plain: bool) -> Stored {
     if plain { Stored::Plain } else { Stored::Unknown }
 }
 
-/// Names of what a checkpoint holds besides tensors.
+/// Names of values in checkpoints that are not tensors.
 fn is_plain_name(name: &str) -> bool {
     const PARTS: &[&str] = &[
         "epoch", "step", "iter", "config", "hparam", "score", "metric", "version", "vocab", "seed",
@@ -188,7 +189,7 @@ fn is_plain_name(name: &str) -> bool {
         || name.split('_').any(|word| WORDS.contains(&word)) && !name.contains("state")
 }
 
-/// What a method assigns or adds to an attribute of its object.
+/// The values that a method assigns or adds to an attribute of its object.
 fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
     let function = ir.function(f);
     let receiver = function.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
@@ -202,7 +203,7 @@ fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
     assigned.collect()
 }
 
-/// What the loop, or the comprehension, around a place takes the variable from.
+/// The iterable of the loop or comprehension around a place that binds the variable.
 pub(crate) fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
     let within = |e: ExprId| ir.span(e).contains(at);
     // Few expressions are comprehensions, and many files have none.

@@ -1,7 +1,7 @@
-//! Who has written a file that the program reads with `torch.load`, and whether it holds anything of a GPU.
+//! Which code has written a file that the program reads with `torch.load`, and whether it contains GPU tensors.
 //!
-//! The project's own calls of `torch.save` say what is in its files. One writes what a load reads if it is in the method
-//! that belongs to the load's (`save_network` to `load_network`); else all of them say what the project's files hold.
+//! The project's own calls of `torch.save` determine the content of its files. A call writes the file of a load if it is in the matching
+//! method (`save_network` for `load_network`). Otherwise all calls together determine what the project's files contain.
 
 use rustc_hash::FxHashSet;
 
@@ -15,18 +15,18 @@ use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch;
 
-/// How many calls in a row are followed upwards to who says what is saved.
+/// The maximum length of call chains that are followed upwards to the saved value.
 const MAX_CHAIN: usize = 3;
-/// More ways to one call of `torch.save` are not looked at.
+/// The maximum number of call chains to one call of `torch.save`.
 const MAX_WAYS: usize = 32;
 
 /// A call of `torch.load`.
 pub struct Load {
-    /// The file that it is in.
+    /// The file of the call.
     module: ModIdx,
-    /// The function that writes what this one reads, by their names.
+    /// The function that writes what this one reads, according to their names.
     pair: Option<(ModIdx, FuncId)>,
-    /// It is no file, but bytes in memory.
+    /// Whether the call reads bytes in memory, not a file.
     in_memory: bool,
 }
 
@@ -44,13 +44,13 @@ impl Load {
         Some(Self { module, pair, in_memory })
     }
 
-    /// What the source of whoever writes the file must have in it; nothing if that is in the same file as the load.
+    /// A word that the source of the writer must contain; `None` if the writer is in the same file as the load.
     pub fn word(&self) -> Option<&'static str> {
         self.pair.is_none().then_some("torch.save")
     }
 }
 
-/// The method of the same class, or the function of the same file, that saves what this one loads.
+/// The method of the same class, or the function of the same file, that saves what this function loads.
 fn counterpart(program: &Program, module: ModIdx, mut func: FuncId) -> Option<(ModIdx, FuncId)> {
     let ir = &program.get(module).ir;
     loop {
@@ -78,7 +78,7 @@ pub struct Writers<'a> {
 }
 
 impl<'a> Writers<'a> {
-    /// Those in the files of this call graph.
+    /// Finds the calls in the files of this call graph.
     pub fn of(program: &'a Program, graph: &'a CallGraph) -> Self {
         let mut saves = Vec::new();
         for &m in graph.files() {
@@ -90,7 +90,7 @@ impl<'a> Writers<'a> {
         Self { program, saves, graph }
     }
 
-    /// The functions that save what they are given, or hand it on to one that does, by their names.
+    /// The names of the functions that save a parameter, or pass it on to such a function.
     pub fn helpers(&self) -> FxHashSet<Sym> {
         let is_given = |site: &Site<'_>, call: CallId| {
             let ir = &self.program.get(site.module).ir;
@@ -109,7 +109,7 @@ impl<'a> Writers<'a> {
         found.into_iter().map(|(m, f)| self.program.get(m).ir.function(f).name).collect()
     }
 
-    /// Does the load find nothing that was on a GPU when it was saved?
+    /// Whether everything that the load reads was on the CPU when it was saved.
     pub fn on_the_host(&self, load: &Load) -> bool {
         let mut stored = match load.pair {
             Some(pair) => self.stored_by(pair),
@@ -119,13 +119,13 @@ impl<'a> Writers<'a> {
         if stored.is_empty() {
             stored = self.stored_anywhere();
         }
-        // Of what is not known in one place, another may show what it is.
+        // If one place leaves the device unknown, another may determine it.
         let certain = stored.iter().any(|s| matches!(s, Stored::Host))
             || !stored.is_empty() && stored.iter().all(|s| matches!(s, Stored::Plain));
         certain && !stored.contains(&Stored::Elsewhere)
     }
 
-    /// What a function saves.
+    /// Where the tensors are that a function saves.
     fn stored_by(&self, (module, func): (ModIdx, FuncId)) -> Vec<Stored> {
         let ir = &self.program.get(module).ir;
         let within = |f: FuncId| f == func || ir.function(func).span.contains(ir.function(f).span);
@@ -133,7 +133,7 @@ impl<'a> Writers<'a> {
         saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
     }
 
-    /// What the file that reads bytes of its own accord writes into such bytes: `encode` and `decode` stand beside each other.
+    /// The same for what the load's file writes to memory: functions such as `encode` and `decode` are usually in the same file.
     fn stored_in_memory(&self, module: ModIdx) -> Vec<Stored> {
         let ir = &self.program.get(module).ir;
         let buffer = |site: &Site<'_>, call: CallId| {
@@ -144,7 +144,7 @@ impl<'a> Writers<'a> {
         saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
     }
 
-    /// What the project saves at all. Where that is copies on the CPU, so are the files that it is given, as far as anybody knows.
+    /// The same for all saves of the project. If they save CPU copies, the files that the project reads probably contain CPU tensors too.
     fn stored_anywhere(&self) -> Vec<Stored> {
         let mut found = Vec::new();
         for &(site, call) in &self.saves {
@@ -152,11 +152,11 @@ impl<'a> Writers<'a> {
                 through(site, &chain, &mut |site| found.extend(self.stored(site, call)));
             }
         }
-        // Numbers say nothing of tensors.
+        // Plain values say nothing about tensors.
         if found.contains(&Stored::Host) { found } else { Vec::new() }
     }
 
-    /// The calls that lead to a place.
+    /// The chains of calls that lead to a place.
     fn chains(&self, site: Site<'static>) -> Vec<Chain> {
         let (mut found, mut last): (Vec<Chain>, Vec<Chain>) = (Vec::new(), vec![Chain::new()]);
         for _ in 0..MAX_CHAIN {
@@ -188,7 +188,7 @@ impl<'a> Writers<'a> {
     }
 }
 
-/// `io.BytesIO(data)`, or a variable of the function that is nothing else.
+/// `io.BytesIO(data)`, or a local variable that holds nothing else.
 fn is_buffer(program: &Program, site: &Site<'_>, e: ExprId) -> bool {
     let ir = &program.get(site.module).ir;
     match ir.expr(e) {

@@ -5,7 +5,7 @@ use crate::link::{ModIdx, Program};
 use crate::lower::{Kind, lower};
 use crate::span::FileId;
 
-/// The program, and the function of this name with its node on a route.
+/// The program and the call graph of one file.
 fn read(text: &str) -> (Program, CallGraph) {
     let module: Module = lower(FileId(0), text, Kind::Script).module;
     let program = Program::link(vec![module], &mut |_, _, _| None);
@@ -13,7 +13,7 @@ fn read(text: &str) -> (Program, CallGraph) {
     (program, graph)
 }
 
-/// Is the function only called after `ready()`, by calls or as what lasts?
+/// Whether the function is only reached after `ready()`, on this route.
 fn is_ready(text: &str, name: &str, route: Route) -> bool {
     let (program, graph) = read(text);
     let ir = &program.get(ModIdx(0)).ir;
@@ -75,7 +75,7 @@ fn recursive_functions_are_called_from_outside() {
     }
     let open = text + "odd(1)\n";
     assert!(!is_ready(&open, "even", Route::Called));
-    // Nothing is known of a circle that nobody enters, though something holds in it.
+    // Nothing is known of a cycle without an entry, even if something holds inside it.
     let circle = "def even(n):\n    ready()\n    odd(n)\ndef odd(n): even(n)\n";
     assert!(!is_ready(circle, "odd", Route::Made));
 }

@@ -1,4 +1,4 @@
-//! Tests that only come out one way where CUDA is.
+//! Tests with an outcome that is only possible with CUDA.
 
 use super::MOVE;
 use super::refuses::Refuses;
@@ -7,16 +7,16 @@ use crate::flow::query::call_sites::own_method;
 use crate::ir::{Call, CmpOp, Expr, ExprId, Module, UnaryOp};
 use crate::link::{ModIdx, Resolved};
 
-/// How many functions and names a test is followed through.
+/// The maximum number of functions and names that a test is followed through.
 const MAX_STEPS: u32 = 4;
 
 impl Refuses<'_> {
-    /// How the test comes out only where CUDA is, if it does so one way.
+    /// The outcome of the test that is only possible with CUDA, if there is one.
     pub(super) fn only_with_cuda(&self, test: ExprId) -> Option<bool> {
         [true, false].into_iter().find(|&outcome| self.shows(test, outcome, MAX_STEPS))
     }
 
-    /// Does the test come out so only where CUDA is?
+    /// Whether this outcome of the test is only possible with CUDA.
     fn shows(&self, test: ExprId, outcome: bool, steps: u32) -> bool {
         let Some(steps) = steps.checked_sub(1) else { return false };
         let ir = self.ir();
@@ -38,7 +38,7 @@ impl Refuses<'_> {
         }
     }
 
-    /// `torch.cuda.is_available()`, or a function of the project that is true only where that is
+    /// `torch.cuda.is_available()`, or a function of the project that is true only if that is true
     fn call_shows(&self, call: Call<'_>, steps: u32) -> bool {
         let (m, f) = match self.program.resolve_expr(self.module, call.func) {
             Some(Resolved::External(path)) => return path.as_str() == "torch.cuda.is_available",
@@ -54,7 +54,7 @@ impl Refuses<'_> {
         if function.is_async || function.is_generator {
             return false;
         }
-        // What is said after a refusal is said with CUDA.
+        // A result after a refusal is only reached with CUDA.
         let after = |e: ExprId| self.known.get(&(m, f)).is_some_and(|point| point.after <= ir.span(e).start);
         let shows = |e: Option<ExprId>| match e.map(|e| (e, ir.expr(e))) {
             None | Some((_, Expr::None | Expr::False)) => true,
@@ -64,7 +64,7 @@ impl Refuses<'_> {
         !given.is_empty() && given.into_iter().all(shows)
     }
 
-    /// `"cuda"`, `("cuda",)`, or a name for one of them, be it a class's attribute
+    /// `"cuda"`, `("cuda",)`, or a variable or class attribute that holds one of them
     fn names_only_cuda(&self, m: ModIdx, e: ExprId, steps: u32) -> bool {
         let Some(steps) = steps.checked_sub(1) else { return false };
         let ir = &self.program.get(m).ir;

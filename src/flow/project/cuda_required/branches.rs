@@ -1,4 +1,4 @@
-//! Branches that nobody without CUDA goes on after: they refuse, leave the function, or all set what is needed later.
+//! Branches that no path without CUDA continues after: they refuse, leave the function, or set a value that is needed later.
 
 use super::Uses;
 use super::refuses::{Point, Refusal, Refuses};
@@ -8,10 +8,10 @@ use crate::span::Span;
 use crate::work::spend;
 
 impl Refuses<'_> {
-    /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
-    /// sets and what follows reads: nobody goes on past them all.
+    /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets a variable that later code reads and
+    /// no other code in the function sets. No path continues without one of the branches.
     pub(super) fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
-        // Nothing reads it that is not there.
+        // Without later statements, no code reads the variable.
         let &last = later.last()?;
         if !self.uses.anywhere() {
             return None;
@@ -20,7 +20,7 @@ impl Refuses<'_> {
         let function = ir.function(self.func);
         let branches = branches_without_else(ir, s)?;
         spend(branches.len());
-        // A file's own variables may be set by others.
+        // Other files may set a file's variables.
         if function.kind != FuncKind::Function || !branches.iter().all(|&b| self.ends(b) == Some(true)) {
             return None;
         }
@@ -42,23 +42,23 @@ impl Refuses<'_> {
         found.then_some(Point { after, refusal: Some(Refusal::Always) })
     }
 
-    /// Do the function's statements in this part of the text mention the variable?
+    /// Whether the function's statements in this part of the text mention the variable.
     fn reads(&self, part: Span, variable: ExprId) -> bool {
         let ir = self.ir();
         let Expr::Var(variable) = ir.expr(variable) else { return false };
         let all = ir.mentions_in(variable, ir.function(self.func).exprs.clone());
-        // Of statements that follow one another the expressions do, too.
+        // The expressions of consecutive statements are in the same order as the statements.
         let from = all.partition_point(|&e| ir.span(e).start < part.start);
         all.get(from).is_some_and(|&e| part.contains(ir.span(e)))
     }
 
-    /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who
-    /// made the object has taken one.
+    /// Whether an `if` whose branches all need CUDA counts as a use. It does on a path past it, and in a constructor: the creation of the
+    /// object has taken one of the branches.
     pub(super) fn counts_branches(&self) -> bool {
         self.uses == Uses::OnTheWay || self.uses == Uses::All && self.is_constructor()
     }
 
-    /// Does nobody without CUDA go on after the block? With `true`, the caller of the function does not either.
+    /// Whether no path without CUDA continues after the block. `Some(true)`: its caller does not continue either.
     pub(super) fn ends(&self, block: Block) -> Option<bool> {
         match self.block(block) {
             Some(point) => Some(point.refusal == Some(Refusal::Always)),
@@ -66,7 +66,7 @@ impl Refuses<'_> {
         }
     }
 
-    /// Does the block leave the function? With `true`, its caller does not go on either.
+    /// Whether the block leaves the function. `Some(true)`: its caller does not continue either.
     pub(super) fn leaves(&self, block: Block) -> Option<bool> {
         let &last = self.ir().block(block).last()?;
         match *self.ir().stmt(last) {
@@ -98,7 +98,7 @@ fn branches_without_else(ir: &Module, s: StmtId) -> Option<Vec<Block>> {
     None
 }
 
-/// What the statements of the block itself set.
+/// The targets that the statements of the block itself assign.
 fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
     let targets = |&s: &StmtId| match *ir.stmt(s) {
         Stmt::Assign { targets, .. } => ir.list(targets),

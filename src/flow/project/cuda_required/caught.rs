@@ -1,5 +1,5 @@
-//! Calls of which nobody minds that they fail where CUDA is missing: `try: x = build()`, `except RuntimeError: x = None`; and those for
-//! which a scheduler gives GPUs.
+//! Calls that may fail without CUDA because the program handles the error (`try: x = build()`, `except RuntimeError: x = None`), and
+//! calls for which a scheduler provides GPUs.
 
 use rustc_hash::FxHashSet;
 
@@ -11,7 +11,7 @@ use crate::ir::{ArgKind, Block, Call, Expr, ExprId, ExprList, Handler, Module, S
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
 
-/// What the file calls in the bodies of its `try` statements with a handler that goes on without what was tried, in order.
+/// The callees in bodies of `try` statements with a handler that continues without the result, in order.
 pub(super) fn tried(program: &Program, m: ModIdx) -> Vec<Span> {
     let ir = &program.get(m).ir;
     let tries = |s: &Stmt| matches!(s, Stmt::Try { .. });
@@ -39,7 +39,7 @@ pub(super) fn tried(program: &Program, m: ModIdx) -> Vec<Span> {
     outermost(called.collect())
 }
 
-/// Every statement of a block, those within others included.
+/// Calls `each` for every statement of a block, including nested ones.
 fn walk(ir: &Module, block: Block, each: &mut dyn FnMut(StmtId)) {
     for &s in ir.block(block) {
         each(s);
@@ -49,8 +49,8 @@ fn walk(ir: &Module, block: Block, each: &mut dyn FnMut(StmtId)) {
     }
 }
 
-/// Does the program go on after the handler? In a function, whoever called it does; a file's body may end there, unless the handler
-/// puts something in the place of what failed.
+/// Whether the program continues after the handler. In a function, the caller continues. A file's body may end there, unless the handler
+/// provides a replacement.
 fn goes_on(program: &Program, m: ModIdx, handler: &Handler, in_function: bool) -> bool {
     let ir = &program.get(m).ir;
     let (mut leaves, mut replaces) = (false, in_function);
@@ -71,7 +71,7 @@ fn exits(program: &Program, m: ModIdx, e: ExprId) -> bool {
         Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
 }
 
-/// The places where a scheduler gives GPUs: classes and functions with `@ray.remote(num_gpus=1)`, and what is handed over in
+/// The places for which a scheduler provides GPUs: classes and functions with `@ray.remote(num_gpus=1)`, and the arguments in
 /// `ray.remote(Actor).options(num_gpus=n)`.
 pub(super) fn given_gpus(program: &Program, m: ModIdx) -> Vec<Span> {
     let ir = &program.get(m).ir;
@@ -87,7 +87,7 @@ pub(super) fn given_gpus(program: &Program, m: ModIdx) -> Vec<Span> {
     let decorated = |decorators: ExprList| {
         ir.list(decorators).iter().any(|&d| matches!(ir.expr(d), Expr::Call(id) if asks(ir.call(id))))
     };
-    // The class is an argument further in: what the options themselves mention runs here.
+    // The class is an argument inside `call.func`. The arguments of `options` itself are evaluated in this process.
     let handed = |call: &Call<'_>| {
         matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options") && asks(*call)
     };

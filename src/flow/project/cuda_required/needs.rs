@@ -1,4 +1,4 @@
-//! What needs CUDA where it stands, whatever comes of its tests.
+//! Expressions that need CUDA whenever they are evaluated.
 
 use super::refuses::{Refusal, Refuses};
 use super::{MOVE, Uses};
@@ -10,7 +10,7 @@ use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, State, Without};
 
-/// What spreads a module or its inputs over GPUs: it raises where there are none.
+/// Functions that distribute a module or its inputs over GPUs. They raise if there are none.
 const SPREADERS: [&str; 4] = [
     "torch.nn.parallel.replicate",
     "torch.nn.parallel.replicate.replicate",
@@ -18,14 +18,14 @@ const SPREADERS: [&str; 4] = [
     "torch.nn.parallel.scatter_gather.scatter",
 ];
 
-/// The rules that may tell of what needs CUDA.
+/// The rules that may report code that needs CUDA.
 pub(super) const USES: &[Code] = &[Code(101), Code(106), Code(108), Code(305), Code(401)];
 
-/// How far a device is followed through variables.
+/// The maximum number of variables that a device is followed through.
 const MAX_NAMES: u32 = 4;
 
 impl Refuses<'_> {
-    /// Does evaluating the expression need CUDA, whatever comes of its tests?
+    /// Whether evaluating the expression needs CUDA, regardless of its tests.
     pub(super) fn uses(&self, e: ExprId) -> bool {
         let ir = self.ir();
         let counts = match self.uses {
@@ -48,7 +48,7 @@ impl Refuses<'_> {
                 Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => {
                     self.uses(left) || self.uses(right)
                 }
-                // What follows the first may not be looked at.
+                // Later operands may not be evaluated.
                 Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.uses(x)),
                 Expr::IfElse(id) => self.uses(ir.if_else(id).test),
                 Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
@@ -56,15 +56,15 @@ impl Refuses<'_> {
             }
     }
 
-    /// Does a comment silence one of these rules here, or the settings in this file? What is not told keeps nothing else from being
-    /// told.
+    /// Whether a comment here or the settings for this file switch off one of these rules. A use that is not reported does not suppress
+    /// reports about later uses.
     pub(super) fn is_silenced(&self, e: ExprId, rules: &[Code]) -> bool {
         let (silence, ir) = (&self.program.silence, self.ir());
         let place = || Place { file: ir.file, span: ir.span(e) };
         !silence.is_empty() && (silence.is_off(rules, ir.file) || silence.is_commented(rules, place()))
     }
 
-    /// The rules that may tell of a use.
+    /// The rules that may report this use.
     fn rules_of(&self, call: Call<'_>) -> &'static [Code] {
         match self.program.resolve_expr(self.module, call.func) {
             Some(Resolved::External(path)) if is_legacy_type(path) => &[Code(106)],
@@ -112,7 +112,7 @@ impl Refuses<'_> {
         }
     }
 
-    /// Something of another library that is there for CUDA alone, be it a method of an instance that is made here.
+    /// Whether the callee belongs to another library and exists for CUDA alone, including methods of an instance that is created here.
     fn is_for_cuda_alone(&self, callee: ExprId) -> bool {
         let ir = self.ir();
         let path = self.path_of(callee).or_else(|| match ir.expr(callee) {
@@ -125,7 +125,7 @@ impl Refuses<'_> {
         path.and_then(torch::call).is_some_and(|f| f.for_cuda_alone)
     }
 
-    /// The dotted name of what stands for something that is not in sight, or that its own package only makes as it is imported.
+    /// The dotted name of an expression that refers to code out of sight, or to code that its package only generates on import.
     fn path_of(&self, e: ExprId) -> Option<Sym> {
         let ir = self.ir();
         match self.program.resolve_expr(self.module, e) {
@@ -145,8 +145,8 @@ impl Refuses<'_> {
         }
     }
 
-    /// `rank % torch.cuda.device_count()` in a statement of the function's own block: nobody comes back from it without CUDA. Where it
-    /// stands, what follows has its own words for that.
+    /// Whether a statement in the function's own block divides by the number of GPUs: `rank % torch.cuda.device_count()`. Without CUDA,
+    /// no call returns. This holds for callers only: code after the statement in the same function is reported separately.
     pub(super) fn divides_by_gpus(&self) -> bool {
         let ir = self.ir();
         for &s in ir.block(ir.function(self.func).body) {
@@ -188,7 +188,7 @@ impl Refuses<'_> {
                 Some(Resolved::External(path)) if path.as_str() == "torch.cuda.device_count"))
     }
 
-    /// `"cuda"`, `torch.device("cuda:0")`, or a variable that is set to it once.
+    /// `"cuda"`, `torch.device("cuda:0")`, or a variable with this as its only value.
     fn names_cuda(&self, e: ExprId, depth: u32) -> bool {
         let ir = self.ir();
         let Some(depth) = depth.checked_sub(1) else { return false };
@@ -209,7 +209,7 @@ impl Refuses<'_> {
         }
     }
 
-    /// What a variable of the function is set to, if that is in one place.
+    /// The value of a function's variable, if it is assigned at one place only.
     fn only_value(&self, variable: ExprId) -> Option<ExprId> {
         let ir = self.ir();
         let mut set = ir.settings_in(variable, ir.stmts_of(ir.function(self.func)));
@@ -217,7 +217,7 @@ impl Refuses<'_> {
         if set.next().is_some() { None } else { value }
     }
 
-    /// May the device be none, or a number below zero? A function that takes these does nothing then.
+    /// Whether the device may be `None` or a negative number. A function that accepts these then does nothing.
     fn is_harmless(&self, call: Call<'_>) -> bool {
         let ir = self.ir();
         let number = |e: ExprId| match ir.expr(e) {
@@ -234,13 +234,13 @@ impl Refuses<'_> {
         })
     }
 
-    /// Does the method of that name move something?
+    /// Whether a call of a method with that name moves the receiver to CUDA.
     fn moves(&self, receiver: ExprId, name: Sym) -> bool {
         self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
     }
 
-    /// `nn.CrossEntropyLoss().cuda()` asks no device for anything: it has neither parameters nor buffers (`Module._apply`). A loss may
-    /// be given weights, but rarely is.
+    /// `nn.CrossEntropyLoss().cuda()` needs no device, because the module has neither parameters nor buffers (`Module._apply`). A loss
+    /// can have weights, but rarely does.
     fn is_weightless(&self, receiver: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(receiver) else { return false };
         let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, self.ir().call(id).func)
@@ -254,7 +254,7 @@ impl Refuses<'_> {
         })
     }
 
-    /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?
+    /// Whether all methods of that name are PyTorch's, or the project's own methods of that name need CUDA themselves.
     fn is_plain(&self, name: Sym) -> bool {
         let refuses = |at| self.known.get(at).is_some_and(|p| p.refusal == Some(Refusal::Always));
         let imported = |m: ModIdx| {
@@ -266,7 +266,7 @@ impl Refuses<'_> {
     }
 }
 
-/// The constructors of tensors that name CUDA.
+/// Tensor constructors that name CUDA.
 fn is_legacy_type(path: Sym) -> bool {
     torch::function(path).is_some_and(|op| op.result == ResultRule::Cuda)
 }

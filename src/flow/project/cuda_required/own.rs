@@ -1,20 +1,20 @@
-//! Methods of the project's own that are called like PyTorch's.
+//! The project's own methods with the names of PyTorch's.
 
 use super::MOVE;
 use crate::ir::FuncId;
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
-/// The project's own methods that are called like those which move things.
+/// The project's own methods that have the names of PyTorch's move methods.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     pub(super) methods: Vec<(Sym, (ModIdx, FuncId))>,
-    /// Only those count that the file defines itself, or one that it imports.
+    /// Whether only methods count that the file or its direct imports define.
     pub(super) near: bool,
 }
 
 impl Own {
-    /// Those of these files.
+    /// Finds the methods in these files.
     pub(super) fn of(program: &Program, files: &[ModIdx]) -> Self {
         let classes =
             files.iter().flat_map(|&m| program.get(m).ir.classes.iter().map(move |class| (m, class)));

@@ -1,4 +1,4 @@
-//! The places of files that are only reached where CUDA is: what comes after a refusal, and the branches for machines with CUDA.
+//! The places in files that are only reached with CUDA: code after a refusal, and branches for machines with CUDA.
 
 use std::cmp::Reverse;
 
@@ -16,14 +16,14 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::work::spend;
 
-/// Does the function only run once its file has been imported, which does not go on without CUDA? What the file's body runs on the way
-/// there is no part of that.
+/// Whether the function only runs after the import of its file, which does not finish without CUDA. Functions that the file's body runs
+/// before its refusal do not count.
 pub(super) fn after_import(program: &Program, points: &Points, m: ModIdx, f: FuncId) -> bool {
     let until = points.get(&(m, FuncId(0))).map_or(0, |p| p.after);
     at_import(points, m) && !run_by_body(program, m, until).contains(&f)
 }
 
-/// The functions of a file that its body runs before that place, as far as names tell.
+/// The functions of a file that its body mentions before that place, directly or not.
 fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
     let ir = &program.get(m).ir;
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -52,7 +52,7 @@ fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
     run
 }
 
-/// The `backward` of each `autograd.Function` whose `forward` refuses: that has run before.
+/// The `backward` of each `autograd.Function` whose `forward` refuses: `forward` has run before.
 fn after_forward(program: &Program, m: ModIdx, known: &Known) -> Vec<Span> {
     let linked = program.get(m);
     let is_function = |p: &Sym| torch::base_class(*p).is_some_and(|b| b.kind == torch::Base::Function);
@@ -67,14 +67,14 @@ fn after_forward(program: &Program, m: ModIdx, known: &Known) -> Vec<Span> {
     backward.collect()
 }
 
-/// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
-/// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
+/// The places of a file that are only reached with CUDA: from a refusal to the end of its block, and branches for machines with CUDA. If
+/// the file cannot be imported without CUDA, these are all its functions, unless the refusal may come after they run.
 pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own: &Own) -> Vec<Span> {
     let ir = &program.get(m).ir;
     let whole = !uses.anywhere() && at_import(&known.points, m);
     let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
     let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
-    // Nobody is looked at again for what is asked from here on.
+    // From here on, the dependencies of functions are not needed.
     known.asked.take();
     let mut found = after_forward(program, m, known);
     let mut memo = Memo::default();
@@ -83,7 +83,7 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own
         if function.kind == FuncKind::Function && whole && !run.contains(&func) {
             found.push(function.span);
         } else {
-            // A script that needs CUDA says so itself; what it works with has its own reasons.
+            // A script that needs CUDA reports that itself. The code that it uses has its own reasons.
             let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
             memo.clear();
             Refuses { program, module: m, func, known, uses, own, memo: &memo }.there(
@@ -96,7 +96,7 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own
     outermost(found)
 }
 
-/// The places without those that are in another one, in order.
+/// The places that are not inside another one, in order.
 pub(super) fn outermost(mut places: Vec<Span>) -> Vec<Span> {
     places.sort_unstable_by_key(|at| (at.start, Reverse(at.end)));
     let mut until = 0;
@@ -108,13 +108,13 @@ pub(super) fn outermost(mut places: Vec<Span>) -> Vec<Span> {
     places
 }
 
-/// Is the place in one of these, of which none is in another, and which are in order?
+/// Whether the place is inside one of these places, which are disjoint and in order.
 pub(super) fn is_within(places: &[Span], at: Span) -> bool {
     let next = places.partition_point(|place| place.start <= at.start);
     next.checked_sub(1).is_some_and(|n| places[n].contains(at))
 }
 
-/// Tests that have been come past where they were true only with CUDA.
+/// Tests that earlier code has passed and whose true branch needs CUDA. From here on, they can only be true with CUDA.
 #[derive(Default)]
 struct Passed {
     tests: Vec<u64>,
@@ -141,8 +141,8 @@ impl Passed {
 }
 
 impl Refuses<'_> {
-    /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
-    /// were true only where CUDA is, when it was come past them.
+    /// Adds the places of the block, and of nested blocks, that are only reached with CUDA. `passed` contains variables that can only be
+    /// true with CUDA at this point.
     fn there(&self, block: Block, passed: &mut Passed, found: &mut Vec<Span>) {
         let ir = self.ir();
         let statements = ir.block(block);
@@ -170,7 +170,7 @@ impl Refuses<'_> {
                     passed.push(key);
                 }
             }
-            // What comes after the branch of a script still does.
+            // The code after the `__main__` branch of a script counts as well.
             if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
                 found.push(Span { start: point.after, end: ir.stmt_span(last).end });
                 break;
@@ -179,7 +179,7 @@ impl Refuses<'_> {
         passed.truncate(known);
     }
 
-    /// Is it a variable that the function does not set any more?
+    /// Whether the expression is a variable or attribute that the function does not set later.
     fn is_lasting(&self, e: ExprId) -> bool {
         let ir = self.ir();
         let mut set = ir.settings_in(e, ir.stmts_of(ir.function(self.func)));

@@ -1,4 +1,4 @@
-//! Where functions refuse to go on without CUDA.
+//! Where functions refuse to continue without CUDA.
 
 use std::cell::RefCell;
 
@@ -18,19 +18,19 @@ use crate::link::{ModIdx, Program, Target};
 use crate::sym::Sym;
 use crate::work::spend;
 
-/// How often calls of what refuses are followed.
+/// The maximum number of rounds in which refusals are propagated through calls.
 const MAX_ROUNDS: usize = 6;
 
-/// How a function refuses to go on without CUDA.
+/// How a function refuses to continue without CUDA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
-    /// Whoever calls it.
+    /// For every caller.
     Always,
-    /// Unless the caller gives something for this parameter.
+    /// Unless the caller passes an argument for this parameter.
     Unless(Sym),
 }
 
-/// A refusal within a function: from where on it holds, and whether callers are held up, too.
+/// A refusal in a function: the text position after it, and how it affects callers (`None`: not at all).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Point {
     pub(super) after: u32,
@@ -43,24 +43,24 @@ type Function = (ModIdx, FuncId);
 /// The first refusal of each function.
 pub(super) type Points = FxHashMap<Function, Point>;
 
-/// What is known of refusals while they are looked for.
+/// The refusals that are known so far.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) points: Points,
-    /// The functions that the present one has asked for.
+    /// The functions that the current function's analysis has queried.
     pub(super) asked: RefCell<Vec<Function>>,
 }
 
 impl Known {
-    /// What is known of the function.
+    /// The refusal of the function, if it is known. Records the query.
     pub(super) fn get(&self, function: &Function) -> Option<&Point> {
         self.asked.borrow_mut().push(*function);
         self.points.get(function)
     }
 }
 
-/// Looks for the first refusal of each function of these files, and of the files' bodies. A function is looked at again only where
-/// something that it asks for has changed.
+/// Finds the first refusal of each function in these files, including the files' bodies. A function is analyzed again only if the result
+/// of a function that it queries has changed.
 pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Known {
     let mut known = Known::default();
     let mut askers: FxHashMap<Function, Vec<Function>> = FxHashMap::default();
@@ -71,7 +71,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
     let mut memo = Memo::default();
     for _ in 0..MAX_ROUNDS {
         for &(m, f) in &all {
-            // What a function needs may come before what is known of it.
+            // With uses, a function's refusal may move to an earlier place when more is known.
             if !open.remove(&(m, f)) || !uses.anywhere() && known.points.contains_key(&(m, f)) {
                 continue;
             }
@@ -86,7 +86,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
             }
             let Some(mut point) = point else { continue };
             let function = program.get(m).ir.function(f);
-            // Calling it runs nothing of it.
+            // A call of a generator or an async function does not run its body.
             if uses.anywhere() && (function.is_generator || function.is_async) {
                 point.refusal = None;
             }
@@ -101,17 +101,17 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
     known
 }
 
-/// Does nobody who comes there go on without CUDA?
+/// Whether no caller continues without CUDA.
 fn always(point: Option<&Point>) -> bool {
     point.is_some_and(|p| p.refusal == Some(Refusal::Always))
 }
 
-/// Can the file not be imported without CUDA?
+/// Whether the file cannot be imported without CUDA.
 pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
     always(points.get(&(m, FuncId(0))))
 }
 
-/// What has been found out of one function: the same is asked from every branch around it.
+/// Results for one function: each enclosing branch asks for the same ones.
 #[derive(Default)]
 pub(super) struct Memo {
     /// The first refusal of a block.
@@ -121,7 +121,7 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// Room that is kept for the next function: most are small.
+    /// The capacity that is kept for the next function. Most functions are small.
     const ROOM: usize = 64;
 
     pub(super) fn clear(&mut self) {
@@ -134,7 +134,7 @@ impl Memo {
     }
 }
 
-/// The look for a refusal in one function.
+/// The analysis of one function.
 #[derive(Clone, Copy)]
 pub(super) struct Refuses<'a> {
     pub(super) program: &'a Program,
@@ -151,7 +151,7 @@ impl Refuses<'_> {
         &self.program.get(self.module).ir
     }
 
-    /// The first refusal of the function. What only holds up its callers stands behind its end.
+    /// The first refusal of the function. A refusal that affects only callers is placed after the function's end.
     fn whole(&self) -> Option<Point> {
         let point = self.block(self.ir().function(self.func).body);
         let held_up = point.is_none_or(|p| p.refusal.is_none());
@@ -162,7 +162,7 @@ impl Refuses<'_> {
         point
     }
 
-    /// The first statement of the block that is not passed without CUDA.
+    /// The first statement of the block that does not complete without CUDA.
     pub(super) fn block(&self, block: Block) -> Option<Point> {
         if let Some(&known) = self.memo.blocks.borrow().get(&block) {
             return known;
@@ -177,7 +177,7 @@ impl Refuses<'_> {
         let statements = self.ir().block(block);
         for (n, &s) in statements.iter().enumerate() {
             if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
-                // Who has gone back before that has not come to it.
+                // Some path has returned before the refusal, so callers may continue.
                 return Some(if left { Point { refusal: None, ..point } } else { point });
             }
             left = left || self.uses.anywhere() && self.may_leave(s);
@@ -185,7 +185,7 @@ impl Refuses<'_> {
         None
     }
 
-    /// May the statement go back to who called the function?
+    /// Whether the statement may return from the function.
     pub(super) fn may_leave(&self, s: StmtId) -> bool {
         let ir = self.ir();
         let inner = blocks(ir, ir.stmt(s));
@@ -220,7 +220,7 @@ impl Refuses<'_> {
             Stmt::Import(names) if self.ir().imported(names).iter().any(|i| self.imports_refusal(i)) => {
                 point(Some(Refusal::Always))
             }
-            // Its body runs where it stands.
+            // A class body runs at its definition.
             Stmt::Class(class, _) => {
                 let func = self.ir().class(class).body;
                 let body = Refuses { func, ..*self }.block(self.ir().function(func).body);
@@ -230,7 +230,7 @@ impl Refuses<'_> {
                 let entered = items.iter().any(|&(e, _)| self.calls_refusal(e));
                 if entered { point(Some(Refusal::Always)) } else { self.block(body) }
             }
-            // A constructor that makes parts in a loop makes some, and who goes over models or batches has some.
+            // A loop in a constructor that creates parts runs at least once, and so does a loop over models or batches.
             Stmt::For { iter, body, .. }
                 if self.uses.anywhere() || self.makes_parts() && self.counts_up(iter) =>
             {
@@ -240,7 +240,7 @@ impl Refuses<'_> {
                 let left = match self.only_with_cuda(test) {
                     Some(false) => self.leaves(then),
                     Some(true) => self.leaves(orelse),
-                    // Who imports the file does not come to it.
+                    // An import does not run this branch.
                     None if self.is_script(test) => {
                         return self.block(then).map(|p| Point { refusal: None, ..p });
                     }
@@ -280,7 +280,7 @@ impl Refuses<'_> {
             if matches!(self.ir().expr(left), Expr::Var(Var::Unbound(name)) if name.as_str() == "__name__"))
     }
 
-    /// Is it a parameter, or not one, so that the branch is taken unless the caller says otherwise?
+    /// The parameter, if the test is a parameter or its negation, and its default takes the branch.
     fn by_default(&self, test: ExprId) -> Option<Sym> {
         let (e, wanted) = match self.ir().expr(test) {
             Expr::Unary { op: UnaryOp::Not, operand } => (operand, false),
@@ -292,7 +292,7 @@ impl Refuses<'_> {
         (default == if wanted { Expr::True } else { Expr::False }).then_some(param.name)
     }
 
-    /// A call of something that does not come back without CUDA.
+    /// Whether the expression calls a function that does not return without CUDA.
     pub(super) fn calls_refusal(&self, e: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(e) else { return false };
         let call = self.ir().call(id);
@@ -303,7 +303,7 @@ impl Refuses<'_> {
             None => None,
         };
         let Some((m, f)) = callee else { return false };
-        // Whoever silences the call silences what it comes to. What raises there is a refusal without that.
+        // A comment that switches the rules off at the call also covers the callee's uses. A callee that raises is a refusal in any case.
         if self.uses != Uses::None && self.is_silenced(e, USES) {
             return false;
         }
@@ -314,7 +314,7 @@ impl Refuses<'_> {
         }
     }
 
-    /// An import of a file of which the body does not go on without CUDA.
+    /// Whether the import is of a file whose body does not complete without CUDA.
     fn imports_refusal(&self, import: &Import) -> bool {
         let targets = &self.program.get(self.module).targets;
         match targets.get(&(import.level, import.module, import.name)) {
@@ -323,7 +323,7 @@ impl Refuses<'_> {
         }
     }
 
-    /// Is it the constructor of a class, or the body of a class or file: something that others cannot be without?
+    /// Whether the function is a constructor, or the body of a class or file: other code needs its result.
     pub(super) fn is_constructor(&self) -> bool {
         let function = self.ir().function(self.func);
         match function.kind {
@@ -334,14 +334,14 @@ impl Refuses<'_> {
     }
 }
 
-/// May a round of the loop with this body leave out what follows?
+/// Whether an iteration of a loop with this body may skip the rest of the body.
 fn may_skip(ir: &Module, body: Block) -> bool {
     ir.block(body).iter().map(|&s| ir.stmt(s)).any(|s| {
         matches!(s, Stmt::Break | Stmt::Continue) || blocks(ir, s).into_iter().any(|b| may_skip(ir, b))
     })
 }
 
-/// May the call give something for this parameter?
+/// Whether the call may pass an argument for this parameter.
 fn gives(ir: &Module, f: FuncId, call: Call<'_>, param: Sym) -> bool {
     let at = ir.function(f).params.iter().position(|p| p.name == param).unwrap_or(0);
     let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();

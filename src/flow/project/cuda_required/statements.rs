@@ -1,8 +1,8 @@
-//! What a statement does by itself: what it sets, and what it evaluates first.
+//! What a statement evaluates itself.
 
 use crate::ir::{ExprId, Stmt};
 
-/// What a statement evaluates first, whatever else it does.
+/// The expressions that a statement always evaluates first.
 pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
     match *s {
         Stmt::AugAssign { value, .. } | Stmt::AnnAssign { value: Some(value), .. } => vec![value],

@@ -1,7 +1,7 @@
-//! Options whose text is used as a device: whoever runs the program chooses with them.
+//! Options whose text is used as a device: the user of the program chooses with them.
 //!
-//! Names are followed, not objects: `--where` is used as a device if something called `where` stands where a device is expected, or is
-//! assigned to a name that does.
+//! Names are followed, not objects. `--where` is used as a device if a variable or attribute called `where` is passed where a device is
+//! expected. An assignment to such a name counts as well.
 
 use rustc_hash::FxHashSet;
 
@@ -9,21 +9,21 @@ use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Module, Stmt};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
-/// What the files say of options and devices.
+/// What the files say about options and devices.
 #[derive(Default)]
 pub(super) struct Options {
-    /// The names under which the text of an option is kept.
+    /// The names under which the texts of options are stored.
     texts: FxHashSet<Sym>,
-    /// The names that stand where a device is expected.
+    /// The names that are passed where a device is expected.
     devices: FxHashSet<Sym>,
-    /// Which name is given what another one is.
+    /// Assignments between names: (target, source).
     assigned: Vec<(Sym, Sym)>,
-    /// Is an entry of a configuration a device: `x.to(config["device"])`?
+    /// Whether an entry of a configuration is used as a device: `x.to(config["device"])`.
     configured: bool,
 }
 
 impl Options {
-    /// Adds what a file says.
+    /// Adds the facts of a file.
     pub(super) fn add(&mut self, program: &Program, module: ModIdx) {
         let ir = &program.get(module).ir;
         for call in ir.calls() {
@@ -43,9 +43,9 @@ impl Options {
         self.texts.extend(fields(ir));
     }
 
-    /// Is the text of one of the options used as a device?
+    /// Whether the text of an option is used as a device.
     pub(super) fn name_devices(mut self) -> bool {
-        // Each round finds a name, or is the last.
+        // A fixpoint: each round adds a name, or is the last.
         loop {
             let known = self.devices.len();
             for &(to, from) in &self.assigned {
@@ -61,8 +61,8 @@ impl Options {
     }
 }
 
-/// The name under which the text of an option is kept, as `argparse` and `click` do:
-/// <https://docs.python.org/3/library/argparse.html#dest>. Flags and numbers are no texts.
+/// The name under which `argparse` and `click` store the text of an option: <https://docs.python.org/3/library/argparse.html#dest>. Flags
+/// and numbers are not texts.
 fn option(ir: &Module, call: Call<'_>) -> Option<Sym> {
     let text = |e: ExprId| match ir.expr(e) {
         Expr::Str(s) => Some(s),
@@ -89,7 +89,7 @@ fn option(ir: &Module, call: Call<'_>) -> Option<Sym> {
     keyword("dest").and_then(text).or_else(|| Some(Sym::new(&name.replace('-', "_"))))
 }
 
-/// What the call takes as devices: `x.to(here)`, `torch.device(here)`, `f(device=here)`.
+/// The arguments that the call uses as devices: `x.to(here)`, `torch.device(here)`, `f(device=here)`.
 fn devices(program: &Program, module: ModIdx, call: Call<'_>) -> Vec<ExprId> {
     let ir = &program.get(module).ir;
     let first = || call.args.first().filter(|arg| arg.kind == ArgKind::Positional).map(|arg| arg.value);
@@ -106,7 +106,7 @@ fn is_entry(ir: &Module, e: ExprId) -> bool {
     matches!(ir.expr(e), Expr::Index { index, .. } if matches!(ir.expr(index), Expr::Str(_)))
 }
 
-/// The fields of data classes that hold a text: `device: str = "cuda"`. What parses arguments by such classes makes options of them.
+/// The fields of data classes that hold a text: `device: str = "cuda"`. Argument parsers that use such classes make options of them.
 fn fields(ir: &Module) -> Vec<Sym> {
     let bodies = ir.functions.iter().filter(|f| f.kind == FuncKind::ClassBody);
     let stmts = bodies.flat_map(|f| &ir.stmts[ir.stmts_of(f)]);

@@ -1,40 +1,40 @@
-//! Which attributes methods assign.
+//! The attributes that methods assign.
 
 use crate::ir::{Block, Expr, ExprId, FuncId, Function, Module, Stmt, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
-/// Names, for each function of a file.
+/// For each function of a file, a list of names.
 pub(crate) type Lists = Vec<Box<[Sym]>>;
 
-/// What functions assign besides their own variables.
+/// The attributes that methods assign.
 #[derive(Debug, Default)]
 pub struct Assigned {
     /// For each file and function, the names of the attributes that its statements assign, nested blocks included.
     attributes: Vec<Lists>,
-    /// The same, of the object that a method belongs to alone.
+    /// The same, but only attributes of the method's receiver.
     own: Vec<Lists>,
 }
 
 impl Assigned {
-    /// Of every file, in their order, what [`of_file`] gives.
+    /// Combines the results of [`of_file`] for every file, in order.
     pub(crate) fn of(files: Vec<(Lists, Lists)>) -> Self {
         let (attributes, own) = files.into_iter().unzip();
         Self { attributes, own }
     }
 
-    /// The names that a method assigns.
+    /// The names of the attributes that a method assigns, on any object.
     pub fn by(&self, module: ModIdx, func: FuncId) -> &[Sym] {
         self.attributes.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
 
-    /// The names that a method assigns to attributes of its own object.
+    /// The names of the attributes that a method assigns on its receiver.
     pub fn to_self(&self, module: ModIdx, func: FuncId) -> &[Sym] {
         self.own.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
 }
 
-/// Looks at every method of a file: the names that it assigns, and those of its own object among them.
+/// For every method of a file: the names of the attributes that it assigns, and those on its receiver.
 pub(crate) fn of_file(ir: &Module) -> (Lists, Lists) {
     let of_function = |f: &Function| {
         let mut names = Names::default();
@@ -47,11 +47,11 @@ pub(crate) fn of_file(ir: &Module) -> (Lists, Lists) {
     ir.functions.iter().map(of_function).unzip()
 }
 
-/// Names of attributes, in the order in which they are met.
+/// Names of attributes, in order of first assignment.
 #[derive(Default)]
 struct Names {
     all: Vec<Sym>,
-    /// Of the object that the method belongs to.
+    /// Those on the method's receiver.
     own: Vec<Sym>,
 }
 

@@ -1,4 +1,4 @@
-//! What a call of something outside the project mentions.
+//! Which calls of external functions matter for devices.
 
 use crate::flow::query::relevance::file_scan::{Scan, names_place};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Stmt, Var, Whole};
@@ -7,7 +7,7 @@ use crate::sym::Sym;
 use crate::torch::{self, Kind, Returns, State, Without};
 
 impl Scan<'_> {
-    /// `KINDS[name]` of a table of modules' classes.
+    /// Whether the callee is `KINDS[name]`, for a table of module classes.
     pub(crate) fn is_of_modules(&self, callee: ExprId) -> bool {
         let Expr::Index { base, .. } = self.ir.expr(callee) else { return false };
         let Expr::Var(_) = self.ir.expr(base) else { return false };
@@ -22,7 +22,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Is the expression, as an argument of `torch.device`, a device that is not the caller's to choose?
+    /// Whether the expression, as an argument of `torch.device`, is a device that the caller cannot choose.
     fn is_place(&self, at: ExprId, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Var(_) | Expr::Attr { .. } | Expr::Call(_) => self.is_index(at, e),
@@ -31,7 +31,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Is the expression a number that names a device?
+    /// Whether the expression is a number that names a device.
     pub(crate) fn is_index(&self, at: ExprId, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Int(_) | Expr::Binary { .. } => true,
@@ -74,7 +74,7 @@ impl Scan<'_> {
         })
     }
 
-    /// `x.device == "cuda"` and `"cpu" in x.device`, as if that were a text.
+    /// `x.device == "cuda"` or `"cpu" in x.device`, which treat a device as a string.
     pub(crate) fn takes_for_text(&self, left: ExprId, right: ExprId) -> bool {
         [(left, right), (right, left)].into_iter().any(|(of, text)| {
             matches!(self.ir.expr(of), Expr::Attr { name, .. } if name == self.names.device)
@@ -82,14 +82,14 @@ impl Scan<'_> {
         })
     }
 
-    /// `torch.autocast(x.device)`, which wants the type of that.
+    /// `torch.autocast(x.device)`, which expects a device type.
     fn is_cast_for_device(&self, path: Sym, call: Call<'_>) -> bool {
         let device =
             |e: ExprId| matches!(self.ir.expr(e), Expr::Attr { name, .. } if name == self.names.device);
         torch::canonical(path).as_str() == "torch.autocast" && call.args.iter().any(|a| device(a.value))
     }
 
-    /// `x.dtype`: the type of numbers, where a device belongs.
+    /// `x.dtype`: a number type where a device belongs.
     pub(crate) fn is_type(&self, e: ExprId) -> bool {
         matches!(self.ir.expr(e), Expr::Attr { name, .. }
             if name.as_str() == "dtype" || crate::flow::query::type_names::is_number_type(name.as_str()))
@@ -108,7 +108,7 @@ impl Scan<'_> {
         ) {
             true
         } else if let Some(module) = torch::module(path) {
-            // Without weights it works anywhere.
+            // A module without weights works on any device.
             let empty = module.state == State::No || module.state == State::Sometimes && call.args.is_empty();
             let owner = self.owner(e);
             !empty && (!self.builds_module(owner) || self.is_of_moved_base(owner))
@@ -132,7 +132,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Does a call of this operator decide a device? Notes what it tells besides.
+    /// Whether a call of this operator decides a device. Also records other facts about the call.
     fn is_decided_by_operator(&mut self, e: ExprId, op: &torch::Op, call: Call<'_>) -> bool {
         let placed = op.accepts.device
             && call.args.iter().any(|a| {
@@ -150,7 +150,7 @@ impl Scan<'_> {
         }
         let large = placed && call.args.iter().any(|a| self.is_large(a.value));
         let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
-        // What has no dimensions meets tensors anywhere.
+        // A tensor without dimensions can be combined with tensors on any device.
         if makes && !placed && self.is_of_number(call) {
             self.own(e);
             return false;
@@ -159,7 +159,7 @@ impl Scan<'_> {
         makes && !self.is_registered(self.ir.span(e)) && open || demands
     }
 
-    /// `torch.tensor(self.window)` of what the function has been given as a number.
+    /// `torch.tensor(self.window)`, where the argument was passed to the function as a number.
     fn is_of_number(&self, call: Call<'_>) -> bool {
         let named = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "tensor");
         named
@@ -175,7 +175,7 @@ impl Scan<'_> {
                     matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "int" | "float"))
                 })
             }
-            // What it has just kept.
+            // An attribute that this function has just assigned.
             Expr::Attr { name, .. } if depth == 0 && self.is_own_attribute(e) => {
                 let body = self.ir.function(self.owner(e)).body;
                 self.ir.block(body).iter().any(|&s| match self.ir.stmt(s) {
@@ -193,7 +193,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Is it what the function has been given?
+    /// Whether the expression is a parameter of the function.
     pub(crate) fn is_parameter(&self, owner: FuncId, e: ExprId) -> bool {
         matches!(self.ir.expr(e), Expr::Var(Var::Local(slot))
             if self.ir.function(owner).params.iter().any(|p| p.slot == slot))
@@ -221,7 +221,7 @@ impl Scan<'_> {
     }
 }
 
-/// Does the name speak of a device's number?
+/// Whether the name refers to a device index.
 pub(crate) fn is_rank(name: &str) -> bool {
     ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w)) || name.ends_with("_id")
 }

@@ -1,4 +1,4 @@
-//! The look at one file: what in it decides devices, and who mentions whom.
+//! The scan of one file: which code in it decides devices, and what mentions what.
 
 use crate::flow::query::relevance::graph::{Found, Node, key, number};
 use crate::ir::{ClassId, Expr, ExprId, FuncId, Module, Slot, Stmt, Var};
@@ -9,42 +9,42 @@ use crate::torch::{self, Without};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 
-/// Packs sequences for a recurrent module, and wants their lengths on the CPU (`torch.nn.utils.rnn`).
+/// The function that packs sequences for a recurrent module. It requires their lengths on the CPU (`torch.nn.utils.rnn`).
 const PACKS: &str = "pack_padded_sequence";
 
-/// Does something in the file pack sequences?
+/// Whether any code in the file packs sequences.
 pub(crate) fn packs_sequences(ir: &Module) -> bool {
     let packs = Sym::new(PACKS);
     ir.has_attribute(packs) || ir.imports.iter().any(|i| i.name == Some(packs))
 }
 
-/// Names that are looked for, as symbols.
+/// Symbols for the names that the scan looks for.
 pub(crate) struct Names {
-    /// Attributes whose mention is a seed: `x.cuda()`, `torch.cuda.…`.
+    /// Attributes that are seeds: `x.cuda()`, `torch.cuda.…`.
     pub(crate) seeds: FxHashSet<Sym>,
-    /// Methods that move without naming a definite device.
+    /// Methods that move a tensor or module.
     pub(crate) movers: FxHashSet<Sym>,
-    /// Methods and functions that demand a CPU tensor.
+    /// Methods and functions that require a CPU tensor.
     pub(crate) demands: FxHashSet<Sym>,
-    /// Devices as strings.
+    /// The method `__init__`.
     pub(crate) init: Sym,
     pub(crate) device: Sym,
     pub(crate) generator: Sym,
-    /// The class.
+    /// The class of generators.
     pub(crate) generators: Sym,
     pub(crate) to: Sym,
-    /// The method that demands a tensor on the host.
+    /// The method that requires a tensor on the host.
     pub(crate) numpy: Sym,
     pub(crate) forward: Sym,
-    /// The function.
+    /// The function `super`.
     pub(crate) super_: Sym,
-    /// The method that gives another type.
+    /// The method that converts to another type.
     pub(crate) type_: Sym,
-    /// The argument by which tokenizers are told to give tensors.
+    /// The argument that makes tokenizers return tensors.
     pub(crate) return_tensors: Sym,
-    /// Functions that ask what the machine has.
+    /// Functions that query the machine.
     pub(crate) questions: FxHashSet<Sym>,
-    /// Methods by which a module takes a tensor as its own.
+    /// Methods that register a tensor with a module.
     pub(crate) registering: FxHashSet<Sym>,
 }
 
@@ -94,25 +94,25 @@ impl Names {
     }
 }
 
-/// The look at one file.
+/// The scan of one file.
 pub(crate) struct Scan<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: ModIdx,
     pub(crate) ir: &'a Module,
     pub(crate) names: &'a Names,
-    /// Functions by where they begin.
+    /// All functions, sorted by start position.
     pub(crate) order: Vec<(u32, FuncId)>,
-    /// How many of them began before the place that was last looked at: the next one is mostly near.
+    /// A cache for `owner_at`: the number of functions that start before the place of the last query. The next query is usually nearby.
     pub(crate) begun: Cell<usize>,
-    /// Statements of the module's body that bind variables, by where they begin.
+    /// Statements of the module's body that bind variables, sorted by start position.
     pub(crate) top: Vec<(Span, Vec<Slot>)>,
-    /// Those of them that make large tables of functions.
+    /// The statements in `top` that define large tables of functions.
     pub(crate) tables: Vec<Span>,
-    /// Bodies of `try` statements that go on whatever happens in them.
+    /// Bodies of `try` statements that continue after any exception.
     pub(crate) caught: Vec<Span>,
-    /// Statements that register what they make with the module under construction, by where they begin.
+    /// Statements that register a new value with the module under construction, sorted by start position.
     pub(crate) registering: Vec<Span>,
-    /// Classes a base of which moves each instance in its constructor, as far as that has been asked.
+    /// A cache: for each class, whether a base class moves every instance in its constructor.
     pub(crate) moved_bases: FxHashMap<ClassId, bool>,
     pub(crate) seen: FxHashSet<(Node, Node)>,
     pub(crate) found: Found,
@@ -162,13 +162,13 @@ impl<'a> Scan<'a> {
         let compared = if places { self.compared() } else { FxHashSet::default() };
         let asked = self.asked();
         self.registering();
-        // What functions and classes hold of expressions; those in others are in their ranges, too.
+        // The ranges of expressions in top-level functions and classes; they include nested functions.
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
         let mut inner = functions.map(|f| f.exprs.clone());
         let mut next = || inner.next().unwrap_or(u32::MAX..u32::MAX);
         let mut body = next();
         let asking = self.asking_names();
-        // Each name is asked about once; few say anything.
+        // Test each name once; few are relevant.
         let attributes = self.ir.attributes.iter().copied();
         let telling: Vec<Sym> = attributes.filter(|&name| self.says_something(name)).collect();
         let imports = self.program.get(self.module).imports_in_functions();
@@ -179,7 +179,7 @@ impl<'a> Scan<'a> {
             }
             let inside = body.start <= e.0;
             match expr {
-                // No variable of the file's own.
+                // Not a variable of the file.
                 Expr::Var(Var::Local(_))
                     if inside && !(imports && self.program.is_local_import(self.module, e)) => {}
                 Expr::Str(s) if places && names_place(s) && !compared.contains(&e) => self.seed(e),
@@ -190,7 +190,7 @@ impl<'a> Scan<'a> {
                     self.attribute(e, base, name);
                 }
                 Expr::Var(var) => self.variable(e, var),
-                // A variable of a function's own is nothing that is known by name.
+                // A function's local variable does not refer to anything by name.
                 Expr::Call(id) => self.call(e, self.ir.call(id), !inside || imports),
                 Expr::Compare { left, right, .. } if self.compares_type(left, right) => self.seed(e),
                 Expr::Compare { left, right, .. } if self.takes_for_text(left, right) => self.own(e),
@@ -205,7 +205,7 @@ impl<'a> Scan<'a> {
         self.found
     }
 
-    /// Strings that something is only compared with: they say when, not where.
+    /// Strings that are only compared with something. They state a condition, not a device.
     pub(crate) fn compared(&self) -> FxHashSet<ExprId> {
         let mut compared = FxHashSet::default();
         for expr in &self.ir.exprs {
@@ -225,7 +225,7 @@ impl<'a> Scan<'a> {
         compared
     }
 
-    /// The packages in `torch.cuda.is_available()` and `torch.xpu.device_count()`: who only asks decides nothing.
+    /// The package expressions in `torch.cuda.is_available()` and `torch.xpu.device_count()`: a query alone decides no device.
     fn asked(&self) -> FxHashSet<ExprId> {
         let mut asked = FxHashSet::default();
         if !self.names.questions.iter().any(|&name| self.ir.has_attribute(name)) {
@@ -243,7 +243,7 @@ impl<'a> Scan<'a> {
         asked
     }
 
-    /// The innermost function at an expression.
+    /// The innermost function around an expression.
     pub(crate) fn owner(&self, e: ExprId) -> FuncId {
         self.owner_at(self.ir.span(e))
     }
@@ -262,7 +262,7 @@ impl<'a> Scan<'a> {
         f
     }
 
-    /// The variables of the module that the statement binds in which this place is, if it is in no function.
+    /// The module-level variables that the statement around this place binds; empty inside functions.
     fn bound_at(&self, owner: FuncId, span: Span) -> &[Slot] {
         if owner != FuncId(0) {
             return &[];
@@ -277,21 +277,21 @@ impl<'a> Scan<'a> {
         self.seed_in(owner, self.ir.span(e));
     }
 
-    /// Notes that the function around the expression tells of a device without deciding it.
+    /// Records that the function around the expression carries information about a device without deciding one.
     pub(crate) fn hint(&mut self, e: ExprId) {
         let mut hints = std::mem::take(&mut self.found.hints);
         hints.extend(self.nodes(self.owner(e), self.ir.span(e)));
         self.found.hints = hints;
     }
 
-    /// Notes that the function around the expression has something to say, but nothing for its callers to say again.
+    /// Records that the function around the expression is worth interpreting, but gives its callers nothing to report.
     pub(crate) fn own(&mut self, e: ExprId) {
         let owner = self.owner(e);
         self.found.own.push(Node::Function(self.module, owner));
         self.hint(e);
     }
 
-    /// Notes that the function around the expression uses an accelerator; who minds that none is there only asks.
+    /// Records that the function around the expression uses an accelerator. If an error is caught there, the use is only a query.
     pub(crate) fn uses(&mut self, e: ExprId) {
         if self.is_caught(self.ir.span(e)) {
             return self.own(e);
@@ -301,7 +301,7 @@ impl<'a> Scan<'a> {
         self.found.uses = uses;
     }
 
-    /// What a seed or mention at this place belongs to: a function, or variables of the module.
+    /// The nodes that a seed or mention at this place belongs to: the function, and module-level variables that the statement binds.
     fn nodes(&self, owner: FuncId, span: Span) -> impl Iterator<Item = Node> + use<'_, 'a> {
         let variables = self.bound_at(owner, span).iter().map(|&slot| Node::Variable(self.module, slot));
         std::iter::once(Node::Function(self.module, owner)).chain(variables)
@@ -328,7 +328,7 @@ impl<'a> Scan<'a> {
         is_module_class(self.program, key)
     }
 
-    /// Dropped transfers, and containers that a module's constructor keeps.
+    /// Records discarded transfers, and containers that a module's constructor keeps.
     pub(crate) fn statements(&mut self) {
         for stmt in &self.ir.stmts {
             if let Stmt::Assign { targets, value } = *stmt {
@@ -345,13 +345,13 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Is it an `nn.Module`, or a class that some framework makes of one, by the bases that are known?
+/// Whether the class is an `nn.Module`, or a class that a framework turns into one, according to its known bases.
 pub fn is_module_class(program: &Program, key: ClassKey) -> bool {
     let module = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module);
     program.class(key).externals.iter().any(module)
 }
 
-/// A device that is not the caller's to choose.
+/// Whether the string names a device, which the caller then cannot choose.
 pub(crate) fn names_place(s: Sym) -> bool {
     PLACES.with(|known| known.ask(s, is_place))
 }

@@ -1,11 +1,13 @@
-//! Relevance: which functions can possibly say anything when they are interpreted for themselves.
+//! Relevance: which functions can report anything when they are interpreted on their own.
 //!
-//! An entry point with symbols for parameters tells of something only if it, or what it calls, decides a device:
-//! makes a tensor on one, names one, moves something by hand, loads. Everything else follows its inputs, and is
-//! skipped. One look at each file finds such seeds; they are then carried from callees to callers, over a few hops: what
-//! is far away gives a value whose place is rarely known by then. What uses an accelerator and leaves nothing there is carried
-//! over one, and what a function only hands on, or makes of a number, over none: who knows more decides for itself. A callee that cannot be told from the text adds
-//! nothing: what it gives is not known to the interpreter either.
+//! An entry point with symbolic parameters reports something only if it, or a callee, decides a device. Code decides a device if it
+//! creates a tensor on one, names one, moves a value by hand, or loads a file. All other code follows its inputs and is skipped. One scan
+//! of each file finds such seeds.
+//!
+//! The seeds are then propagated from callees to callers over a few hops: further away, the device of a result is rarely known. Uses of
+//! an accelerator that leave no value there are propagated over one hop. What a function only passes on, or creates from a number, is not
+//! propagated: callers with more information decide themselves. Callees that the text does not determine are ignored: the interpreter
+//! does not know their results either.
 
 use std::sync::OnceLock;
 
@@ -27,57 +29,57 @@ use crate::ir::{ClassId, ExprId, FuncId, Module};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::{Answers, Sym};
 
-/// What is known of each function of a program.
+/// Facts about each function of a program.
 #[derive(Debug, Default)]
 pub struct Relevance {
-    /// What importing a file does to CUDA.
+    /// The effects of importing each file on CUDA.
     pub imports: ImportTime,
-    /// Which files cannot be imported without what only a CUDA build has.
+    /// The files that cannot be imported without a CUDA build.
     pub cuda_only: CudaOnly,
-    /// Which attributes methods assign.
+    /// The attributes that methods assign.
     pub assigned: Assigned,
-    /// Which methods run once for an object.
+    /// The methods that run once for an object.
     pub set_up: SetUp,
-    /// What helpers give that many files call.
+    /// A cache of the results of helpers that many files call.
     pub(crate) helpers: Helpers,
     modules: Vec<Facts>,
-    /// Of each class that has any, the methods besides the constructor that decide a device and assign attributes of their object.
+    /// For each class that has any: the methods other than the constructor that decide a device and assign attributes of their object.
     late: FxHashMap<ClassKey, Vec<FuncId>>,
 }
 
-/// What is known of the functions of one file, by number.
+/// Facts about the functions of one file, by function number.
 #[derive(Debug, Default)]
 struct Facts {
-    /// It, or what it calls, holds a seed.
+    /// The function or a callee, within a few hops, holds a seed.
     pub(crate) live: Vec<bool>,
-    /// It, or what it mentions itself, holds a seed.
+    /// The function, or something that it mentions directly, holds a seed.
     pub(crate) near: Vec<bool>,
-    /// It, or what it calls, holds a seed or a hint.
+    /// The function or a callee, at any distance, holds a seed or a hint.
     pub(crate) telling: Vec<bool>,
-    /// It holds a seed itself, or a method that it calls on its own object does.
+    /// The function holds a seed itself, or a method that it calls on its own object does.
     pub(crate) own: Vec<bool>,
-    /// Calls in it and in what it calls, as far as can be told; never more than `MAX_CALLS`.
+    /// The approximate number of calls in the function and its callees; at most `MAX_CALLS`.
     pub(crate) calls: Vec<u32>,
-    /// Its text names a variable of the environment that is about devices.
+    /// The file's text contains a string for an environment variable about devices.
     pub(crate) environment: bool,
-    /// Something that mentions it, or mentions what does, asks about the machine.
+    /// A function that leads to this one, directly or not, queries the machine.
     pub(crate) asked_before: Vec<bool>,
-    /// The expressions that speak of `torch.Generator`, in order.
+    /// The expressions that mention `torch.Generator`, in order.
     pub(crate) generators: Vec<ExprId>,
-    /// Those that make tensors where another one is.
+    /// The functions that create tensors on the device of another tensor.
     pub(crate) beside: FxHashSet<FuncId>,
-    /// What the file moves, once somebody has asked.
+    /// The moves in the file, computed on first use.
     moves: OnceLock<Vec<Move>>,
 }
 
-/// How far from what decides a device a function may be, to be interpreted for itself.
+/// The maximum distance, in calls, from a seed to a function that is interpreted on its own.
 const ENTRY_HOPS: u32 = 3;
 
 impl Relevance {
-    /// Looks at every file of the program, on the current thread pool.
+    /// Examines every file of the program, on the current thread pool.
     pub fn of(program: &Program) -> Self {
         let names = Names::new();
-        // Together, as long as the file is at hand in the processor's cache.
+        // All scans of a file run together, while it is in the processor's cache.
         let look = |m: usize| {
             let module = index(m);
             let scanned = Scan::new(program, module, &names).run();
@@ -110,7 +112,7 @@ impl Relevance {
                 modules[m.0 as usize].own[f.0 as usize] = true;
             }
         }
-        // A constructor that leaves it to a helper decides all the same, and so does one whose helper has a helper.
+        // A constructor also decides a device if a helper does so for it, or a helper of that helper.
         for _ in 0..2 {
             let decides = |(n, g): (ModIdx, FuncId)| modules[n.0 as usize].own[g.0 as usize];
             let same = found.iter().flat_map(|f| f.same.iter().chain(&f.helpers));
@@ -159,44 +161,44 @@ impl Relevance {
         }
     }
 
-    /// Has the file nothing in it that decides a device, or that the environment of the process depends on?
+    /// Whether nothing in the file decides a device, or depends on the environment of the process.
     pub fn is_idle(&self, module: ModIdx) -> bool {
         let Some(facts) = self.modules.get(module.0 as usize) else { return false };
         let body = facts.telling.first().copied().unwrap_or(true);
         !body && !facts.environment && !facts.live.iter().any(|&live| live)
     }
 
-    /// Can interpreting the function for itself say anything?
+    /// Whether interpreting the function on its own can report anything.
     pub fn is_live(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.live.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
-    /// Does the function decide a device, or have another one that it mentions decide it?
+    /// Whether the function decides a device, or mentions a function that does.
     pub fn is_near(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.near.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
-    /// Can what a call of the function gives, or does, depend on the machine or on a device that is known?
+    /// Whether the result or the effects of a call of the function can depend on the machine or on a known device.
     pub fn is_telling(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.telling.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
-    /// What the file moves that it has not made there.
+    /// The moves in the file of values that it has not created.
     pub(crate) fn moves(&self, program: &Program, module: ModIdx) -> &[Move] {
         let facts = self.modules.get(module.0 as usize);
         facts.map_or(&[], |m| m.moves.get_or_init(|| moves_in(program, module)))
     }
 
-    /// Does the function make tensors where another one is, which may be where an argument is?
+    /// Whether the function creates tensors on the device of another tensor, which may be an argument.
     pub fn makes_beside(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).is_some_and(|m| m.beside.contains(&func))
     }
 
-    /// Does the function, which is in this file, speak of `torch.Generator`?
+    /// Whether the function in this file mentions `torch.Generator`.
     pub fn mentions_generators(&self, module: ModIdx, ir: &Module, func: FuncId) -> bool {
         let all = self.modules.get(module.0 as usize).map_or(&[][..], |m| &m.generators);
-        // Most files never do.
+        // A quick test: most files never mention it.
         if all.is_empty() {
             return false;
         }
@@ -204,29 +206,29 @@ impl Relevance {
         all.iter().any(|e| range.contains(&(e.0 as usize)))
     }
 
-    /// May whoever calls the function have asked whether an accelerator is there?
+    /// Whether callers of the function may have tested if an accelerator is available.
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
-    /// How many calls interpreting the function takes, roughly.
+    /// The approximate number of calls that interpreting the function takes.
     pub fn calls(&self, module: ModIdx, func: FuncId) -> u32 {
         self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
-    /// The methods of the class itself, without its constructor, that decide a device and assign attributes of their object.
+    /// The methods of the class itself, except its constructor, that decide a device and assign attributes of their object.
     pub fn late_setters(&self, class: ClassKey) -> &[FuncId] {
         self.late.get(&class).map_or(&[], |methods| methods)
     }
 
-    /// Does the function itself decide a device somewhere?
+    /// Whether the function itself decides a device.
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
     }
 }
 
-/// See [`Relevance::late_setters`]: of every class, as each class is asked for those of all of its bases.
+/// Computes [`Relevance::late_setters`] for every class. Callers combine the results of a class and its bases.
 fn late_setters(
     program: &Program,
     assigned: &Assigned,

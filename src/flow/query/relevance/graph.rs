@@ -1,33 +1,33 @@
-//! What a file's text mentions, before anything is interpreted: the nodes and edges of the graph of relevance.
+//! The nodes and edges of the relevance graph, as far as the text of one file determines them.
 
 use rustc_hash::FxHashSet;
 
 use crate::ir::{ExprId, FuncId, Slot};
 use crate::link::ModIdx;
 
-/// What one file's text says.
+/// The result of the scan of one file.
 pub(crate) struct Found {
-    /// What decides a device.
+    /// Nodes that decide a device.
     pub(crate) seeds: Vec<Node>,
-    /// What does so only in the function itself: callers who know more decide for themselves.
+    /// Nodes that are worth interpreting but not propagated: callers with more information decide themselves.
     pub(crate) own: Vec<Node>,
-    /// What uses an accelerator, and leaves nothing there: `torch.cuda.synchronize()`.
+    /// Nodes that use an accelerator and leave no value there: `torch.cuda.synchronize()`.
     pub(crate) uses: Vec<Node>,
-    /// What does not, and yet tells its caller of one: questions, and devices that somebody else has chosen.
+    /// Nodes that decide no device but carry information to their callers: queries, and devices that other code has chosen.
     pub(crate) hints: Vec<Node>,
-    /// From a caller (or a variable) to what it mentions.
+    /// From a caller (or a variable) to the nodes that it mentions.
     pub(crate) edges: Vec<(Node, Node)>,
-    /// From a method to another one of the same object.
+    /// From a method to another method of the same object.
     pub(crate) same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
     /// From a constructor to a function that it calls.
     pub(crate) helpers: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
-    /// Calls in each function.
+    /// The number of calls in each function.
     pub(crate) calls: Vec<u32>,
-    /// Functions that ask something about the machine.
+    /// Functions that query the machine.
     pub(crate) asking: FxHashSet<FuncId>,
-    /// The expressions that speak of `torch.Generator`, in order.
+    /// The expressions that mention `torch.Generator`, in order.
     pub(crate) generators: Vec<ExprId>,
-    /// Functions that make tensors where another one is: `device=x.device`.
+    /// Functions that create tensors on the device of another one: `device=x.device`.
     pub(crate) beside: FxHashSet<FuncId>,
 }
 
@@ -47,7 +47,7 @@ impl Node {
     }
 }
 
-/// An order of nodes that does not change from run to run.
+/// A sort key for nodes that is the same in every run.
 pub(crate) fn key(node: Node) -> (u32, u32, u32) {
     match node {
         Node::Function(m, f) => (m.0, 0, f.0),
@@ -55,7 +55,7 @@ pub(crate) fn key(node: Node) -> (u32, u32, u32) {
     }
 }
 
-/// Numbers of the IR are 32 bits wide; there are never more of anything in a file.
+/// Converts to the 32-bit numbers of the IR. No file has more items of any kind.
 pub(crate) fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

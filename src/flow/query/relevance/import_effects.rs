@@ -1,4 +1,4 @@
-//! What happens to CUDA when a file is imported.
+//! The effects of importing a file on CUDA.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,13 +10,13 @@ use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 
-/// Which files initialise CUDA, or ask it something that makes the driver read the environment, when they are
-/// imported: in their own bodies or through what they import.
+/// The files whose import initializes CUDA, or queries it such that the driver reads the environment: in their own bodies or through
+/// their imports.
 #[derive(Debug, Default)]
 pub struct ImportTime(FxHashSet<ModIdx>);
 
 impl ImportTime {
-    /// From what [`body`] gives of every file, in their order.
+    /// Combines the results of [`body`] for every file, in order.
     pub(crate) fn of(found: &[(bool, Vec<ModIdx>)]) -> Self {
         let mut importers: FxHashMap<ModIdx, Vec<ModIdx>> = FxHashMap::default();
         for (m, (_, imports)) in (0..).map(ModIdx).zip(found) {
@@ -26,13 +26,13 @@ impl ImportTime {
         Self(closed_over(asking.collect(), &importers, &|_| true))
     }
 
-    /// Does importing the file touch CUDA?
+    /// Whether importing the file touches CUDA.
     pub fn touches_cuda(&self, module: ModIdx) -> bool {
         self.0.contains(&module)
     }
 }
 
-/// Does the file's own body touch CUDA, and which files does it import?
+/// Whether the file's own body touches CUDA, and the files that it imports.
 pub(crate) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     let linked = program.get(module);
     let ir = &linked.ir;
@@ -44,13 +44,13 @@ pub(crate) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
         let before = spans.partition_point(|d| d.start <= span.start);
         before.checked_sub(1).is_some_and(|i| spans[i].contains(span))
     };
-    // Most files name CUDA nowhere.
+    // A quick test: most files do not mention CUDA.
     let names_cuda = ir.has_attribute(cuda)
         || ir.imports.iter().any(|i| i.module.as_str().starts_with("torch.") || i.name == Some(cuda));
     let asks = outside_bodies(ir).any(|n| {
         let Expr::Call(call) = ir.exprs[n] else { return false };
         let func = ir.call(call).func;
-        // Most calls are of plain names or methods of variables: only dotted names can be PyTorch's.
+        // Most calls are of plain names or methods of variables. Only dotted names can be PyTorch's.
         matches!(ir.expr(func), Expr::Attr { .. } | Expr::Var(_))
             && !within(&for_main, ir.expr_spans[n])
             && match program.resolve_expr(module, func) {
@@ -77,17 +77,17 @@ pub(crate) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     (asks, imports)
 }
 
-/// Calls in calls that are followed.
+/// The maximum depth of calls that are followed.
 const MOST_CALLS: u32 = 4;
 
-/// What functions of a file do whenever they are called.
+/// The operations that functions of a file execute in every call.
 struct Always<'a> {
     program: &'a Program,
     module: ModIdx,
 }
 
 impl Always<'_> {
-    /// Does the function ask CUDA something before anything else decides?
+    /// Whether the function queries CUDA in every call, on all paths.
     fn asks(&self, func: FuncId, depth: u32) -> bool {
         let function = self.ir().function(func);
         let deferred = function.is_generator || function.is_async || function.decorators.len > 0;
@@ -98,7 +98,7 @@ impl Always<'_> {
         &self.program.get(self.module).ir
     }
 
-    /// The answer of a block; nothing if what comes after it decides.
+    /// The answer for a block; `None` if the code after it decides.
     fn block_asks(&self, block: Block, depth: u32) -> Option<bool> {
         self.ir().block(block).iter().find_map(|&s| self.statement_asks(s, depth))
     }
@@ -114,7 +114,7 @@ impl Always<'_> {
                 yes(items.iter().any(|&(e, _)| asks(e))).or_else(|| self.block_asks(body, depth))
             }
             Stmt::Try { body, .. } => self.block_asks(body, depth),
-            // Whichever way it goes on from here, it is one of several.
+            // Only one of several paths continues here, so nothing later is certain.
             Stmt::If { test, .. } | Stmt::While { test, .. } => Some(asks(test)),
             Stmt::For { iter, .. } => yes(asks(iter)),
             Stmt::Raise { .. } | Stmt::Assert { .. } | Stmt::Match { .. } => Some(false),
@@ -122,7 +122,7 @@ impl Always<'_> {
         }
     }
 
-    /// Does evaluating the expression ask, whatever comes of its tests?
+    /// Whether evaluating the expression queries CUDA, regardless of its tests.
     fn expression_asks(&self, e: ExprId, depth: u32) -> bool {
         let ir = self.ir();
         let asks = |e: ExprId| self.expression_asks(e, depth);
@@ -157,10 +157,10 @@ impl Always<'_> {
     }
 }
 
-/// The numbers of the expressions that are in no function's body. The defaults of parameters and decorators are among them: they are
-/// evaluated where the function is defined.
+/// The numbers of the expressions that are in no function's body. They include the defaults of parameters and the decorators, which are
+/// evaluated at the function's definition.
 fn outside_bodies(ir: &Module) -> impl Iterator<Item = usize> {
-    // Functions and their expressions are numbered in the same order; those of inner functions are among those of outer ones.
+    // Functions and their expressions are numbered in the same order. The range of an outer function includes its inner functions.
     let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.exprs.clone());
     let end = number(ir.exprs.len());
     let mut from = 0;
@@ -172,19 +172,19 @@ fn outside_bodies(ir: &Module) -> impl Iterator<Item = usize> {
     gaps.flatten().map(|n| n as usize)
 }
 
-/// Does the body not run where it is written?
+/// Whether the body runs later than its definition.
 fn is_deferred(f: &Function) -> bool {
     f.parent.is_some() && f.kind != FuncKind::ClassBody
 }
 
-/// What stands behind `if __name__ == "__main__"`, and does not run at import.
+/// The statements behind `if __name__ == "__main__"`, which do not run on import.
 fn for_main(ir: &Module) -> Vec<Span> {
     let statements = ir.stmts.iter().zip(&ir.stmt_spans);
     let main = statements.filter(|(s, _)| matches!(s, Stmt::If { test, .. } if asks_for_main(ir, *test)));
     main.map(|(_, &span)| span).collect()
 }
 
-/// Those of these places that are in none of the others, in order.
+/// The spans that are in no other span of the list, in order.
 fn outermost(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|s| (s.start, std::cmp::Reverse(s.end)));
     let mut outermost: Vec<Span> = Vec::new();
@@ -196,7 +196,7 @@ fn outermost(mut spans: Vec<Span>) -> Vec<Span> {
     outermost
 }
 
-/// `__name__ == "__main__"`, alone or with more.
+/// `__name__ == "__main__"`, alone or in a larger test.
 pub(crate) fn asks_for_main(ir: &Module, e: ExprId) -> bool {
     let main = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "__main__");
     match ir.expr(e) {
@@ -206,8 +206,8 @@ pub(crate) fn asks_for_main(ir: &Module, e: ExprId) -> bool {
     }
 }
 
-/// Does the function initialise CUDA, or ask it something that makes the driver read the environment? Counting devices does not:
-/// PyTorch asks NVIDIA's management library for that (`_device_count_nvml`, seen on an H100 as well).
+/// Whether the function initializes CUDA, or queries it such that the driver reads the environment. Counting devices does not: PyTorch
+/// uses NVIDIA's management library for that (`_device_count_nvml`; also observed on an H100).
 pub fn asks_cuda(path: Sym) -> bool {
     torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
         a.without == Without::Availability && matches!(a.accelerator, Accelerator::Cuda | Accelerator::Any)

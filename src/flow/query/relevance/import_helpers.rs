@@ -1,7 +1,7 @@
-//! What helpers give that files call as they are imported: `logger = get_logger(__name__)`.
+//! Results of helpers that files call on import: `logger = get_logger(__name__)`.
 //!
-//! Many files call the same ones with the same arguments. Where a call leaves nothing behind, what it gives is worked out once for
-//! all files (`interp/recalled.rs`).
+//! Many files call the same helpers with the same arguments. If a call has no side effects, its result is computed once for all files
+//! (`flow/machine/entry/import_calls.rs`).
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,35 +12,35 @@ use crate::ir::{ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
-/// A call: of which function, and with what. The values mean the same in all files; those without a name have the empty one.
+/// A call: the function and its arguments. Values have the same meaning in all files. Positional arguments have an empty name.
 pub(crate) type Call = (ModIdx, FuncId, Vec<(Sym, Value)>);
 
-/// What a helper gives, whoever calls it.
+/// The result of a helper, for any caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gives {
-    /// This, which means the same in all files.
+    /// A value with the same meaning in all files.
     This(Value),
-    /// What an unknown function gives that is called there.
+    /// The result of an unknown call at this expression in the helper.
     Outside(ModIdx, FuncId, ExprId),
-    /// True or false, and nobody knows which.
+    /// An unknown truth value.
     Either,
 }
 
-/// What is known of a call.
+/// The known facts about a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// What it gives.
+    /// Its result.
     pub(crate) gives: Gives,
     /// The files whose functions it runs.
     pub(crate) files: Arc<[ModIdx]>,
 }
 
-/// See the module. Nothing is known of a call that leaves something behind.
+/// The cache of helper calls. `None` marks a call with side effects.
 #[derive(Debug, Default)]
 pub(crate) struct Helpers(RwLock<FxHashMap<Call, Option<Known>>>);
 
 impl Helpers {
-    /// What is known of the call; `find` says so when it is asked for the first time.
+    /// The known facts about the call. `find` computes them on the first query.
     pub(crate) fn ask(&self, call: Call, find: impl FnOnce() -> Option<Known>) -> Option<Known> {
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&call) {
             return known.clone();

@@ -1,22 +1,22 @@
-//! Numbers for what mentions what in a program, and what is carried over these mentions.
+//! Dense numbers for the nodes of the relevance graph, and propagation over its edges.
 
 use crate::flow::query::relevance::graph::{Found, Node, number};
 use crate::link::{ModIdx, Program};
 
-/// Where counting calls stops.
+/// The upper limit for call counts.
 const MAX_CALLS: u32 = 10_000;
 
-/// How deep calls of calls are counted.
+/// The depth to which nested calls are counted.
 const CALL_DEPTH: usize = 6;
 
-/// Numbers for nodes: a file's functions, then its module-level variables.
+/// Dense numbers of nodes: for each file its functions, then its module-level variables.
 pub(super) struct Layout {
     pub(super) starts: Vec<u32>,
     functions: Vec<u32>,
     len: usize,
 }
 
-/// Callers by callee.
+/// The callers of each node, in compressed sparse rows.
 pub(super) struct Callers {
     pub(super) starts: Vec<u32>,
     callers: Vec<u32>,
@@ -48,8 +48,8 @@ impl Layout {
         }
     }
 
-    /// These nodes, and what mentions them in so many hops. A table of functions takes two: which of them is meant
-    /// is mostly known only when the program runs.
+    /// Marks these nodes and all nodes that mention them within `hops` hops. A table of functions counts as two hops: which function is
+    /// meant is usually known only at run time.
     pub(super) fn reach(
         &self,
         from: &mut dyn Iterator<Item = &Node>,
@@ -79,7 +79,7 @@ impl Layout {
         at - self.starts[m] >= self.functions[m]
     }
 
-    /// Calls in each node and in what it mentions.
+    /// The number of calls in each node and in the nodes that it mentions.
     pub(super) fn calls(&self, found: &[Found]) -> Vec<u32> {
         let mut own = vec![0; self.len];
         for (m, f) in found.iter().enumerate() {
@@ -103,7 +103,7 @@ impl Layout {
         all
     }
 
-    /// What each node mentions of its own file.
+    /// For each node, the nodes of its own file that it mentions.
     pub(super) fn callees_in_files(&self, found: &[Found]) -> Vec<Vec<u32>> {
         let mut callees: Vec<Vec<u32>> = vec![Vec::new(); self.len];
         for &(from, to) in
@@ -114,7 +114,7 @@ impl Layout {
         callees
     }
 
-    /// Carries questions from callers to callees of the same file: which other files are there must not matter.
+    /// Propagates queries from callers to callees of the same file. The result must not depend on which other files are linted.
     pub(super) fn asked_before(&self, found: &[Found], callees: &[Vec<u32>]) -> Vec<bool> {
         let asking = found
             .iter()

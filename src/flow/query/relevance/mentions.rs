@@ -13,7 +13,7 @@ thread_local! {
     static REVEALING: Answers = const { Answers::new() };
 }
 
-/// Is it one of the functions by which programs ask what the engine knows?
+/// Whether the function is one of those that reveal the engine's knowledge to a program.
 fn is_revealing(name: Sym) -> bool {
     REVEALING.with(|known| known.ask(name, |text| text.starts_with("reveal_")))
 }
@@ -72,7 +72,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Can an attribute of this name be a seed, whatever it is one of? Most names cannot.
+    /// Whether an attribute of this name can be a seed, on any object. Most names cannot.
     pub(crate) fn says_something(&self, name: Sym) -> bool {
         TELLING.with(|known| {
             known.ask(name, |text| {
@@ -104,20 +104,20 @@ impl Scan<'_> {
         }
     }
 
-    /// `np`, of which `np.float64` is no type of a tensor.
+    /// Whether the base is `np`: `np.float64` is not a tensor type.
     fn is_from_numpy(&self, base: ExprId) -> bool {
         matches!(self.ir.expr(base), Expr::Var(_))
             && matches!(self.program.resolve_expr(self.module, base),
                 Some(Resolved::External(path)) if path.as_str() == "numpy")
     }
 
-    /// `torch.cuda`, and no method of a tensor.
+    /// Whether the expression is a package such as `torch.cuda`, and not a method of a tensor.
     fn is_package(&self, e: ExprId) -> bool {
         let path = self.program.resolve_expr(self.module, e);
         matches!(path, Some(Resolved::External(path)) if path.as_str().starts_with("torch."))
     }
 
-    /// Does the dotted name begin with something of the project?
+    /// Whether the dotted name begins with an item of the project.
     pub(crate) fn in_project(&self, mut e: ExprId) -> bool {
         loop {
             match self.ir.expr(e) {
@@ -164,10 +164,10 @@ impl Scan<'_> {
     pub(crate) fn variable(&mut self, e: ExprId, var: Var) {
         match var {
             Var::Global(slot) => self.global(e, slot),
-            // In module-level code the slot is the module's.
+            // In module-level code, local slots are the module's variables.
             Var::Local(slot) if self.owner(e) == FuncId(0) => self.global(e, slot),
-            // What a function imports for itself: PyTorch, that is. Of the project's own functions it is those that are
-            // expensive to import, and what they do is mostly beside the point.
+            // A local import counts only for external modules such as PyTorch. Functions of the project that are imported locally are
+            // usually expensive to import and irrelevant here.
             Var::Local(_) | Var::Enclosing { .. } => {
                 if let Some(r @ Resolved::External(_)) = self.program.resolve_expr(self.module, e) {
                     self.mention(e, r);
@@ -214,7 +214,7 @@ impl Scan<'_> {
         }
     }
 
-    /// An imported name that is a seed wherever it is used.
+    /// Whether an imported name is a seed wherever it is used.
     pub(crate) fn is_seed(&self, path: Sym) -> bool {
         SEEDS.with(|known| {
             known.ask(path, |text| {
@@ -226,7 +226,7 @@ impl Scan<'_> {
         })
     }
 
-    /// `by_name`: may what is called be a variable that is known by its name?
+    /// `by_name`: whether the callee may be a variable that resolves by name.
     pub(crate) fn call(&mut self, e: ExprId, call: Call<'_>, by_name: bool) {
         let owner = self.owner(e);
         self.found.calls[owner.0 as usize] += 1;
@@ -250,7 +250,7 @@ impl Scan<'_> {
         let for_itself = by_name && self.program.is_local_import(self.module, call.func);
         match callee {
             Some(Resolved::External(path)) => self.external(e, path, call),
-            // `self.table = make_table(…)`: the constructor keeps what that makes.
+            // `self.table = make_table(…)`: the constructor keeps the result.
             Some(Resolved::Function(m, f)) if self.ir.function(owner).name == self.names.init => {
                 self.found.helpers.push(((self.module, owner), (m, f)));
             }
@@ -261,7 +261,7 @@ impl Scan<'_> {
                 if packs_sequences(&self.program.get(key.module).ir) {
                     self.hands_lengths(owner);
                 }
-                // A module that nothing moves is on the CPU; one that belongs to a module moves with it.
+                // A module that no code moves is on the CPU. A submodule moves with its parent.
                 if self.is_module_class(key) && !self.builds_module(owner) {
                     self.seed_in(owner, self.ir.span(e));
                 }
@@ -273,7 +273,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What the arguments of a call decide, whatever is called.
+    /// Records devices that the arguments of a call decide, for any callee.
     fn decided_by_arguments(&mut self, e: ExprId, owner: FuncId, call: Call<'_>) {
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
             && name == self.names.to
@@ -281,7 +281,7 @@ impl Scan<'_> {
         {
             self.seed(e);
         }
-        // Whoever made the generator has decided where it draws.
+        // The creator of the generator has decided its device.
         if let Some(given) = call.args.iter().find(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
             if self.is_parameter(owner, given.value) {
                 self.own(e);
@@ -295,7 +295,7 @@ impl Scan<'_> {
         }) {
             self.seed(e);
         }
-        // What a module makes itself is not.
+        // `.numpy()` in the `forward` of a module: tensors that the module creates need not be on the host.
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
             && name == self.names.numpy
             && let function = self.ir.function(owner)
@@ -305,14 +305,14 @@ impl Scan<'_> {
         {
             self.seed(e);
         }
-        // What a tokenizer gives is on the CPU.
+        // A tokenizer's result is on the CPU.
         if call.args.iter().any(|a| {
             a.kind == ArgKind::Keyword(self.names.return_tensors)
                 && matches!(self.ir.expr(a.value), Expr::Str(s) if s.as_str() == "pt")
         }) {
             self.seed(e);
         }
-        // `.type(torch.FloatTensor)` is for the CPU.
+        // `.type(torch.FloatTensor)` moves to the CPU.
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
             && name == self.names.type_
             && call.args.iter().any(|a| self.is_legacy_type(a.value))
@@ -321,7 +321,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Is it a variable of a function, or a dotted name that begins with one?
+    /// Whether the expression is a local variable of a function, or a dotted name that begins with one.
     fn is_of_local(&self, mut e: ExprId) -> bool {
         loop {
             match self.ir.expr(e) {
@@ -332,7 +332,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A part of the module packs sequences: its `forward` decides where the lengths are that it hands to it.
+    /// If a submodule packs sequences, the `forward` of the module decides on which device the lengths are.
     fn hands_lengths(&mut self, constructor: FuncId) {
         if !self.builds_module(constructor) {
             return;
@@ -344,7 +344,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `torch.FloatTensor`, and its name as a text.
+    /// `torch.FloatTensor`, or its name as a string.
     fn is_legacy_type(&self, e: ExprId) -> bool {
         let legacy = |name: &str| name.ends_with("Tensor") && name != "Tensor";
         match self.ir.expr(e) {

@@ -1,4 +1,4 @@
-//! Relevance: which functions can say anything when they are interpreted for themselves.
+//! Relevance: which functions can report anything when they are interpreted on their own.
 
 pub(crate) mod assigned_attributes;
 pub(crate) mod external_mentions;

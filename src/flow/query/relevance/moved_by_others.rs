@@ -1,5 +1,5 @@
-//! Modules that functions move which have not made them: `net.to(device)` of a file's variable, and `agent.net.to(device)` of what
-//! an object keeps. Where such a module is when something else runs hangs on what has run before.
+//! Moves of modules by functions that have not created them: `net.to(device)` of a file's variable, and `agent.net.to(device)` of an
+//! object's attribute. The device of such a module in other code depends on which code has run before.
 
 use rustc_hash::FxHashSet;
 
@@ -17,28 +17,28 @@ thread_local! {
     static MOVES: Answers = const { Answers::new() };
 }
 
-/// Is it one of them? All calls of a file are asked about.
+/// Whether the method is one of `MOVERS`. Called for all calls of a file.
 fn is_mover(name: Sym) -> bool {
     MOVES.with(|known| known.ask(name, |name| MOVERS.contains(&name)))
 }
 
-/// What is moved.
+/// The receiver of a move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
     /// A variable of the file.
     Global(Slot),
-    /// An attribute of this name; the expression as a whole.
+    /// An attribute of this name, and the whole expression.
     Attribute(Sym, ExprId),
 }
 
-/// A move, and the function in which it is written; none in the file's body.
+/// A move, and the outermost function around it; `None` in the file's body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
     pub(crate) what: What,
     pub(crate) within: Option<FuncId>,
 }
 
-/// What a file moves.
+/// The moves in a file.
 pub(crate) fn moves_in(program: &Program, m: ModIdx) -> Vec<Move> {
     let ir = &program.get(m).ir;
     if !ir.attributes.iter().any(|&name| is_mover(name)) {
@@ -59,7 +59,7 @@ pub(crate) fn moves_in(program: &Program, m: ModIdx) -> Vec<Move> {
     found.collect()
 }
 
-/// `.to("cpu")`, `.to(torch.float32)`
+/// Whether the call does not move to an accelerator: `.to("cpu")`, `.to(torch.float32)`
 fn stays(program: &Program, m: ModIdx, call: Call<'_>) -> bool {
     let number = |path: &str| path.strip_prefix("torch.").is_some_and(is_number_type);
     !call.args.is_empty()
@@ -70,8 +70,8 @@ fn stays(program: &Program, m: ModIdx, call: Call<'_>) -> bool {
         })
 }
 
-/// May the attribute that is moved there be one of an object of this class that has been made? Not if the object is for certain
-/// one of another class, or is still being made.
+/// Whether the moved attribute may belong to a finished object of this class. It does not if the object is certainly of another class, or
+/// is still under construction.
 pub(crate) fn may_be_of(program: &Program, class: ClassKey, m: ModIdx, moved: Move) -> bool {
     let What::Attribute(_, e) = moved.what else { return false };
     match own_method(program, m, moved) {
@@ -80,7 +80,7 @@ pub(crate) fn may_be_of(program: &Program, class: ClassKey, m: ModIdx, moved: Mo
     }
 }
 
-/// The method that moves a part of its own object, and its class.
+/// The name of the method around a move of an attribute of `self`, and its class.
 fn own_method(program: &Program, m: ModIdx, moved: Move) -> Option<(Sym, ClassKey)> {
     let ir = &program.get(m).ir;
     let What::Attribute(_, e) = moved.what else { return None };
@@ -90,7 +90,7 @@ fn own_method(program: &Program, m: ModIdx, moved: Move) -> Option<(Sym, ClassKe
     Some((method.name, ClassKey { module: m, class }))
 }
 
-/// The names of the parts of this class's objects that others in these files may move.
+/// The names of the attributes of this class's objects that other code in these files may move.
 pub fn parts_moved_by_others(program: &Program, files: &[ModIdx], class: ClassKey) -> FxHashSet<Sym> {
     let mut names = FxHashSet::default();
     for &m in files {

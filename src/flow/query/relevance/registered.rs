@@ -1,4 +1,4 @@
-//! What classes of modules register, and containers that files keep.
+//! What modules register, and the containers that their constructors keep.
 
 use crate::flow::query::relevance::file_scan::Scan;
 use crate::flow::query::relevance::graph::{Node, number};
@@ -8,20 +8,20 @@ use crate::span::Span;
 use crate::torch::{self};
 
 impl<'a> Scan<'a> {
-    /// Is it the constructor of a module, whose parts are moved with it?
+    /// Whether the function is the constructor of a module. The module's parts move with it.
     pub(crate) fn builds_module(&self, owner: FuncId) -> bool {
         let function = self.ir.function(owner);
         let class = match function.kind {
             FuncKind::Function => function.class.filter(|_| function.name == self.names.init),
-            // In a comprehension's lambda, say.
+            // For example a lambda in a comprehension.
             _ => None,
         };
         class.is_some_and(|class| self.is_module_class(ClassKey { module: self.module, class }))
     }
 
-    /// `self.scale = nn.Parameter(…)` and `self.register_buffer("steps", …)` in the constructor of a module.
+    /// Finds `self.scale = nn.Parameter(…)` and `self.register_buffer("steps", …)` in the constructors of modules.
     ///
-    /// What is made there moves with the module, so that making it decides nothing.
+    /// A value created there moves with the module, so its creation decides no device.
     pub(crate) fn registering(&mut self) {
         let mut spans = Vec::new();
         for (stmt, &span) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
@@ -59,13 +59,13 @@ impl<'a> Scan<'a> {
             && matches!(self.ir.expr(callee), Expr::Attr { name, .. } if self.names.registering.contains(&name))
     }
 
-    /// Is it within a statement that registers with a module what it makes?
+    /// Whether the place is in a statement that registers a new value with a module.
     pub(crate) fn is_registered(&self, span: Span) -> bool {
         let at = self.registering.partition_point(|s| s.start <= span.start);
         at.checked_sub(1).and_then(|i| self.registering.get(i)).is_some_and(|s| s.contains(span))
     }
 
-    /// `layers = []`, `self.layers = layers`: the container that a variable has been given.
+    /// `layers = []`, `self.layers = layers`: the first value that the local variable was assigned.
     fn first_content(&self, owner: FuncId, value: ExprId) -> ExprId {
         let var @ Expr::Var(Var::Local(_)) = self.ir.expr(value) else { return value };
         let body = self.ir.stmts_of(self.ir.function(owner));
@@ -80,7 +80,7 @@ impl<'a> Scan<'a> {
         given.unwrap_or(value)
     }
 
-    /// What is put into a list: `steps` in `tuple(steps)`.
+    /// The elements of a list: `steps` in `tuple(steps)`.
     fn listed(&self, value: ExprId) -> ExprId {
         let Expr::Call(id) = self.ir.expr(value) else { return value };
         let call = self.ir.call(id);
@@ -133,7 +133,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What a nested function holds, the function around it holds.
+    /// Adds edges from each function to its nested functions: the seeds of a nested function count for the outer one.
     pub(crate) fn enclosing(&mut self) {
         for (n, f) in self.ir.functions.iter().enumerate() {
             let Some(parent) = f.parent else { continue };
@@ -142,7 +142,7 @@ impl<'a> Scan<'a> {
                     (Node::Function(self.module, parent), Node::Function(self.module, FuncId(number(n))));
                 self.found.edges.push((from, to));
             }
-            // Variables of a class are every method's.
+            // Class-level variables belong to every method.
             if parent != FuncId(0)
                 && self.ir.function(parent).kind == FuncKind::ClassBody
                 && f.kind == FuncKind::Function

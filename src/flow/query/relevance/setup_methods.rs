@@ -1,4 +1,4 @@
-//! Methods that run once for an object: what only constructors, and what frameworks call while a model is set up, come to.
+//! Methods that run once for an object: those that only constructors, and the set-up hooks of frameworks, reach.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,21 +7,21 @@ use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
-/// What frameworks call while a model is set up: PyTorch's own name for it, and the hook of Transformers' `PreTrainedModel`
-/// (<https://huggingface.co/docs/transformers/custom_models>), which others have taken over.
+/// Methods that frameworks call while they set up a model: PyTorch's own hook, and the hook of Transformers' `PreTrainedModel`
+/// (<https://huggingface.co/docs/transformers/custom_models>), which other frameworks have adopted.
 const HOOKS: [&str; 2] = ["reset_parameters", "_init_weights"];
 
 /// A function of a program.
 type Key = (ModIdx, FuncId);
 
-/// Which methods run once for an object.
+/// The methods that run once for an object.
 #[derive(Debug, Default)]
 pub struct SetUp {
     methods: FxHashSet<Key>,
 }
 
 impl SetUp {
-    /// By what methods call of their own object.
+    /// Computes the set from the calls between methods of the same object.
     pub(crate) fn of(program: &Program, found: &[Found]) -> Self {
         let mut callers: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
         for &(caller, callee) in found.iter().flat_map(|f| &f.same) {
@@ -36,7 +36,7 @@ impl SetUp {
             methods.extend(once.map(|(f, _)| (m, f)));
         }
         let inherited = inherited(program, &callers);
-        // From callers to callees; who is called by nobody who is known, or by himself, is not among them.
+        // A fixpoint from callers to callees. Methods without known callers, and recursive methods, are excluded.
         loop {
             let also = |(callee, callers): &(&Key, &Vec<Key>)| {
                 !methods.contains(callee)
@@ -51,14 +51,14 @@ impl SetUp {
         }
     }
 
-    /// Does the method run once for an object?
+    /// Whether the method runs once for an object.
     pub fn contains(&self, module: ModIdx, func: FuncId) -> bool {
         self.methods.contains(&(module, func))
     }
 }
 
-/// The callers of methods that take the place of inherited ones, or whose place others take: whoever calls one of a family may
-/// come to any of it. What its members do for one another, with `super()`, is no call from outside.
+/// For methods that override others or are overridden: the callers of all methods in the family. A call of one may dispatch to any of
+/// them. Calls between members of the family, with `super()`, do not count.
 fn inherited(program: &Program, callers: &FxHashMap<Key, Vec<Key>>) -> FxHashMap<Key, Vec<Key>> {
     let name = |(m, f): Key| program.get(m).ir.function(f).name;
     let mut families: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
@@ -83,8 +83,8 @@ fn inherited(program: &Program, callers: &FxHashMap<Key, Vec<Key>>) -> FxHashMap
     found
 }
 
-/// Does a method call the other one wherever it speaks of it, be it under a name that no other method knows? With
-/// `self.forward = self.fast_forward`, or what is handed over, others will.
+/// Whether every mention of the callee in the caller is a call, or gives it another name that no other method uses. With
+/// `self.forward = self.fast_forward`, or if the method is passed on, other code may call it.
 fn always_calls(program: &Program, (m, caller): Key, (callee_module, callee): Key) -> bool {
     let ir = &program.get(m).ir;
     let name = program.get(callee_module).ir.function(callee).name;
@@ -100,7 +100,7 @@ fn always_calls(program: &Program, (m, caller): Key, (callee_module, callee): Ke
     })
 }
 
-/// The other name that a statement of the function gives a value: of an attribute, or of a variable (`Some(None)`).
+/// The other name that an assignment in the function gives a value: an attribute (`Some(Some(name))`) or a variable (`Some(None)`).
 fn other_name(ir: &Module, func: FuncId, value: ExprId) -> Option<Option<Sym>> {
     let target = ir.stmts[ir.stmts_of(ir.function(func))].iter().find_map(|s| match *s {
         Stmt::Assign { targets, value: v } if v == value => match ir.list(targets) {
