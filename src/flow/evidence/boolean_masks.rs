@@ -24,8 +24,8 @@ const ASKS: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// Evaluates an index that is a comparison, such as `places[tokens == token]`. A single truth value selects no
-    /// elements, so the compared value must be a tensor if something shows that it may be one.
+    /// The value of an index that is a comparison, such as `places[tokens == token]`. A single truth value selects no
+    /// elements. So if `tokens` may be a tensor, it is one, and the comparison gives a tensor.
     pub(crate) fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
         let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
             return i;
@@ -43,8 +43,8 @@ impl Interp<'_> {
         self.plain_tensor(device, Dims::ANY)
     }
 
-    /// Whether the index expression is a tensor of truth values by its form: `x > 0`, `(x > 0) & ~seen`, or a
-    /// variable that holds nothing else.
+    /// Whether the index expression is a tensor of truth values by its form: `x > 0`, `(x > 0) & ~seen`, or a variable
+    /// that holds nothing else.
     pub(crate) fn are_truth_values(&self, index: ExprId) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(index) {

@@ -71,8 +71,7 @@ impl Interp<'_> {
             Value::Tensor(id) if self.get_tensor(id).double != FALSE => true,
             // A closure may use any variable of the function around it.
             Value::Closure(id) => self.t.closures.get(id.0).frame.is_some(),
-            // A caller may choose another device than the default, but need not. A loaded value may be used as
-            // weights.
+            // A caller may choose another device than the default, but need not. A loaded value may be used as weights.
             Value::Outer(o) => {
                 matches!(self.t.get_outer(o).default, Some(Value::Str(..)))
                     || self.libraries.loads.contains_key(&o)

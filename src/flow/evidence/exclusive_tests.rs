@@ -1,5 +1,5 @@
-//! Tests of one outside value that cannot all have these outcomes: `n > 1` and not `n > 0`, `kind == "a"` and `kind
-//! == "b"`.
+//! Tests of one outside value that cannot all have these outcomes: `n > 1` and not `n > 0`, `kind == "a"` and
+//! `kind == "b"`.
 //!
 //! For each outside value, the check tries the few candidate values that the tests can distinguish. If no candidate
 //! passes all tests, the path is impossible.

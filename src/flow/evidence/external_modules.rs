@@ -1,5 +1,5 @@
-//! Modules whose class is outside the interpreted code. A value that is moved with `.to()` and then called is a
-//! module, and the move has changed it in place.
+//! Modules whose class is outside the interpreted code. A value that is moved with `.to()` and then called is a module,
+//! and the move has changed it in place.
 
 use rustc_hash::FxHashSet;
 
@@ -33,8 +33,8 @@ pub(crate) const ONLY_MODULES: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// Handles `x.name(…)` of an outside value. A value with a method that only modules have is a module, with
-    /// weights on some device.
+    /// Handles `x.name(…)` of an outside value. A value with a method that only modules have is a module, with weights
+    /// on some device.
     pub(crate) fn shown_as_module(&mut self, o: OuterId, name: Sym) {
         if ONLY_MODULES.contains(&name.as_str()) {
             self.evidence.shown_modules.insert(o);
@@ -113,9 +113,9 @@ impl Interp<'_> {
         }
     }
 
-    /// Handles `nn.DataParallel(model)` of an outside module that a move has left on the CPU. With one GPU, the
-    /// wrapper moves the module there. With more, the first call raises (torch/nn/parallel/data_parallel.py). So its
-    /// results are never on the CPU.
+    /// Handles `nn.DataParallel(model)` of an outside module that a move has left on the CPU. With one GPU, the wrapper
+    /// moves the module there. With more, the first call raises (torch/nn/parallel/data_parallel.py). So its results
+    /// are never on the CPU.
     pub(crate) fn outside_in_parallel(&mut self, wrapped: Value, e: ExprId) -> Value {
         if wrapped == Value::Unknown {
             let wrapper = self.result_of(e);
@@ -183,8 +183,8 @@ impl Interp<'_> {
         self.device_leaves(device).iter().any(|(.., origin)| moves.contains(origin))
     }
 
-    /// Records that `model.to(device)` gave `moved`. If the value is a module, its variable refers to the moved
-    /// module from here on.
+    /// Records that `model.to(device)` gave `moved`. If the value is a module, its variable refers to the moved module
+    /// from here on.
     pub(crate) fn goes_along(&mut self, o: OuterId, moved: Value) {
         let Value::Tensor(id) = moved else { return };
         let device = self.get_tensor(id).device;
@@ -203,8 +203,7 @@ impl Interp<'_> {
         self.store.set(cell, moved);
     }
 
-    /// The outside value that is called, in the state after its last move. Tensors cannot be called, so it is a
-    /// module.
+    /// The outside value that is called, in the state after its last move. Tensors cannot be called, so it is a module.
     pub(crate) fn as_moved(&self, o: OuterId) -> Option<Value> {
         let &cell = self.evidence.outer_moves.get(&o)?;
         Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))

@@ -1,5 +1,5 @@
-//! Attributes and methods of outside values, and what the program writes into them: `args.device = …`, `cfg["gpu"] =
-//! …`.
+//! Attributes and methods of outside values, and what the program writes into them: `args.device = …`,
+//! `cfg["gpu"] = …`.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::dims::Dims;

@@ -25,8 +25,8 @@ impl Files<'_> {
             || self.imports_kernels(relevance, module)
     }
 
-    /// Whether the file imports kernels that another file of the project compiles at import, as in `from .backend
-    /// import _backend`. An import with a fallback does not count.
+    /// Whether the file imports kernels that another file of the project compiles at import, as in
+    /// `from .backend import _backend`. An import with a fallback does not count.
     fn imports_kernels(self, relevance: &Relevance, module: ModIdx) -> bool {
         if !relevance.cuda_only.may_hold_kernels(self.0) {
             return false;
@@ -56,8 +56,8 @@ impl Files<'_> {
         compiles_at(self.0, module, e)
     }
 
-    /// Whether a function in the file has `@triton.jit`, under any import. Then the other functions exist to launch
-    /// the kernel.
+    /// Whether a function in the file has `@triton.jit`, under any import. Then the other functions exist to launch the
+    /// kernel.
     fn defines_kernels(self, module: ModIdx) -> bool {
         let ir = &self.0.get(module).ir;
         ir.functions.iter().flat_map(|f| ir.list(f.decorators)).any(|&d| {
@@ -120,7 +120,7 @@ impl Interp<'_> {
         let needs = matches!(target, Some(&(Target::Module(m) | Target::Member(m, _)))
             if !top && self.relevance.cuda_only.contains(m));
         if needs {
-            // The import hides later code that needs CUDA.
+            // Later uses of CUDA are in the shadow of this import: without CUDA, the import has already failed.
             let place = Place { file: self.linked().ir.file, span: at };
             let shadow = self.atoms.add(Atom::Shadow { place });
             self.tests.kernels_imported.insert(shadow);

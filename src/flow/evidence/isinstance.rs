@@ -157,9 +157,9 @@ impl Interp<'_> {
         self.is_device(device, cuda, e)
     }
 
-    /// Whether the module is one of the wrappers for several devices. The engine represents a wrapper by the module
-    /// in it, so a module that may have been wrapped can be either. `None` if the class is no wrapper, or if other
-    /// code may have made the module.
+    /// Whether the module is one of the wrappers for several devices. The engine represents a wrapper by the module in
+    /// it, so a module that may have been wrapped can be either. `None` if the class is no wrapper, or if other code
+    /// may have made the module.
     fn is_wrapper(&mut self, id: ObjId, class: Value, e: ExprId) -> Option<Cond> {
         let wrappers = match class {
             Value::External(path) => is_wrapper_class(path),

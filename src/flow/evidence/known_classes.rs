@@ -102,8 +102,7 @@ impl Interp<'_> {
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
             Value::Device(_) => Some(false),
-            // A test whether a number is a tensor shows that tensors are passed as well: both branches are
-            // interpreted.
+            // A test whether a number is a tensor shows that tensors are passed as well: both branches are interpreted.
             Value::Int(_) if path != "torch.Tensor" => Some(false),
             _ => None,
         }

@@ -42,8 +42,8 @@ impl Interp<'_> {
         matches!(self.t.get_outer(o).key, OuterKey::Item { key: None, .. })
     }
 
-    /// The clashes between one party that was moved with a part of a batch, and another part of the same batch that
-    /// was not moved.
+    /// The clashes between one party that was moved with a part of a batch, and another part of the same batch that was
+    /// not moved.
     pub(crate) fn left_of_batch(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         if self.evidence.moved_parts.is_empty() {
             return Vec::new();

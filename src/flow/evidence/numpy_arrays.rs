@@ -187,8 +187,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the function gives one number: a reduction of a whole array, or a function of numbers only. `arrays`
-    /// is the number of positional arguments before the axis.
+    /// Whether the function gives one number: a reduction of a whole array, or a function of numbers only. `arrays` is
+    /// the number of positional arguments before the axis.
     fn gives_number(name: &str, args: &Args, arrays: usize) -> bool {
         let axis = args.positional.len() > arrays || !args.keywords.is_empty() || args.open;
         let number = |v: Value| matches!(v, Value::Int(_) | Self::NUMBER);

@@ -58,8 +58,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the value has a length: its annotation says that it is a list, or the program reads its length and
-    /// never tests whether it is a number.
+    /// Whether the value has a length: its annotation says that it is a list, or the program reads its length and never
+    /// tests whether it is a number.
     pub(crate) fn is_sized(&self, o: OuterId) -> bool {
         if let OuterKey::Param { module, func, index } = self.t.get_outer(o).key
             && let Some((m, a)) = self.annotation_of(module, func, index)
@@ -87,9 +87,9 @@ impl Interp<'_> {
         Some(at)
     }
 
-    /// Whether the value is a part of an item of a loop over a data loader: `for x, y in loader`, `batch["x"]`. A
-    /// batch as a whole may be an object that moves in place, but its parts are tensors. So is a part with a device
-    /// at that depth of any other loop item.
+    /// Whether the value is a part of an item of a loop over a data loader: `for x, y in loader`, `batch["x"]`. A batch
+    /// as a whole may be an object that moves in place, but its parts are tensors. So is a part with a device at that
+    /// depth of any other loop item.
     pub(crate) fn is_of_batch_outside(&self, o: OuterId) -> bool {
         let part_of = |o: OuterId| match self.t.get_outer(o).key {
             OuterKey::Item { base, .. } => Some(base),
@@ -108,8 +108,7 @@ impl Interp<'_> {
             || depth > 0 && self.evidence.asked_for_device.contains(&o) && !self.says_modules(whole)
     }
 
-    /// Whether the value is a parameter whose annotation names modules at any depth: `dict[str, dict[str,
-    /// nn.Module]]`.
+    /// Whether the value is a parameter whose annotation names modules at any depth: `dict[str, dict[str, nn.Module]]`.
     fn says_modules(&self, o: OuterId) -> bool {
         let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
         let Some((m, annotation)) = self.annotation_of(module, func, index) else { return false };
@@ -130,8 +129,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the function is the `backward` of an `autograd.Function`. Its parameters after the context are
-    /// tensors.
+    /// Whether the function is the `backward` of an `autograd.Function`. Its parameters after the context are tensors.
     pub(crate) fn is_backward(&self, module: ModIdx, func: FuncId) -> bool {
         let function = self.program.get(module).ir.function(func);
         function.name.as_str() == "backward"

@@ -216,8 +216,8 @@ impl Interp<'_> {
         )
     }
 
-    /// Records that the value is passed in a list of tensors: it is a tensor, and so is the value whose own method
-    /// gave it.
+    /// Records that the value is passed in a list of tensors: it is a tensor, and so is the value whose own method gave
+    /// it.
     pub(crate) fn shown_in_list(&mut self, v: Value) {
         match v {
             Value::Outer(o) => {
@@ -232,8 +232,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Handles `y.to(found.device)`: the symbolic function moves a value to the device of a call's result. That
-    /// result may then be on any device.
+    /// Handles `y.to(found.device)`: the symbolic function moves a value to the device of a call's result. That result
+    /// may then be on any device.
     pub(crate) fn goes_after(&mut self, target: Dd, named: Option<ExprId>) {
         self.follows(target);
         let asked = named.and_then(|at| self.asked_for_its_device(at));
@@ -287,8 +287,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Records that the outside value `whole` alone gave the value on this device, by a method or by arithmetic with
-    /// a number. If the result is shown to be a tensor, so is the outside value.
+    /// Records that the outside value `whole` alone gave the value on this device, by a method or by arithmetic with a
+    /// number. If the result is shown to be a tensor, so is the outside value.
     pub(crate) fn is_made_by_own(&mut self, whole: Value, device: Dd) {
         if let Value::Outer(o) = whole
             && let Some(leaf) = self.d.as_leaf(device)
@@ -310,8 +310,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The outside value that is a tensor if `t` is one. In `image * (factor / 255)` another tensor takes part, so
-    /// the product shows nothing about `factor`.
+    /// The outside value that is a tensor if `t` is one. In `image * (factor / 255)` another tensor takes part, so the
+    /// product shows nothing about `factor`.
     fn shown_through(&self, t: Tensor) -> Option<OuterId> {
         let o = self.made_by_own_method(t.device)?;
         let origin = self.t.places.get(self.d.as_leaf(t.device)?).1;
@@ -327,8 +327,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Handles a method call on the result of an outside value's own method. The method may show that the outside
-    /// value is a tensor.
+    /// Handles a method call on the result of an outside value's own method. The method may show that the outside value
+    /// is a tensor.
     pub(crate) fn shown_by_result(&mut self, t: Tensor, name: Sym) {
         if let Some(o) = self.shown_through(t)
             && only_tensors_do(name)

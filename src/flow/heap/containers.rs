@@ -51,9 +51,9 @@ impl Interp<'_> {
         }
     }
 
-    /// The items of a loop over a dict whose keys depend on conditions. The result has each key set with its
-    /// condition. Unknown if the items contain objects: a move of an object that is absent on a path has no effect
-    /// there, but a condition on the move would have to be matched at each use.
+    /// The items of a loop over a dict whose keys depend on conditions. The result has each key set with its condition.
+    /// Unknown if the items contain objects: a move of an object that is absent on a path has no effect there, but a
+    /// condition on the move would have to be matched at each use.
     pub(crate) fn listed_either(&mut self, content: Value, pairs: bool) -> Value {
         self.each(content, &mut |i, c| {
             let Value::Seq(s) = c else { return Value::Unknown };
@@ -232,8 +232,7 @@ impl Interp<'_> {
         self.set_own(id, new);
     }
 
-    /// Any number of values like these, each of which is present: a value appended in a loop is kept beside the
-    /// others.
+    /// Any number of values like these, each of which is present: a value appended in a loop is kept beside the others.
     pub(crate) fn many_beside(&mut self, items: &[Value]) -> Value {
         if let &[a, b] = items
             && a != b

@@ -319,8 +319,8 @@ impl Interp<'_> {
         t.dims != Dims::ZERO && !t.dims.perhaps_a_number() && self.d.as_leaf(t.device).is_some_and(moved)
     }
 
-    /// Whether the value may be a tensor that is used as an index. A bare parameter is as likely a number, so it
-    /// needs evidence.
+    /// Whether the value may be a tensor that is used as an index. A bare parameter is as likely a number, so it needs
+    /// evidence.
     pub(crate) fn may_pick(&self, i: Value) -> bool {
         match i {
             Value::Outer(o) => {

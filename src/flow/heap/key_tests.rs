@@ -1,5 +1,5 @@
-//! Tests whether a key is in a dict whose keys are not all known. The answer is the same until the program changes
-//! the dict, and `not in` is its opposite.
+//! Tests whether a key is in a dict whose keys are not all known. The answer is the same until the program changes the
+//! dict, and `not in` is its opposite.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::value::{NO_ORIGIN, ObjId, OuterId, OuterKey, Value};

@@ -36,8 +36,7 @@ enum Piece<'a> {
     Gap(Gap<'a>),
 }
 
-/// The pieces of a template for `str.format`. `None` if it has more than plain names and numbers (widths,
-/// attributes).
+/// The pieces of a template for `str.format`. `None` if it has more than plain names and numbers (widths, attributes).
 fn braced(template: &str) -> Option<Vec<Piece<'_>>> {
     let (mut pieces, mut rest) = (Vec::new(), template);
     while let Some(at) = rest.find(['{', '}']) {

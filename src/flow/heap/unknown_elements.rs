@@ -6,8 +6,8 @@ use crate::flow::domain::value::{Tensor, Value};
 use crate::flow::machine::Interp;
 
 impl Interp<'_> {
-    /// An element from a container whose elements are not kept separately. If the elements are on several devices,
-    /// this element gets its own choice, independent of the next one.
+    /// An element from a container whose elements are not kept separately. If the elements are on several devices, this
+    /// element gets its own choice, independent of the next one.
     pub(crate) fn drawn_apart(&mut self, v: Value) -> Value {
         // Values in a side-by-side list are all present.
         if self.heap.side_by_side.contains_key(&v) {
@@ -16,8 +16,8 @@ impl Interp<'_> {
         self.with_alternatives(v, &mut Vec::new())
     }
 
-    /// The value with new, independent choices between its alternatives. All parts of one element use the same
-    /// choices. `anew` maps each old choice to its new one.
+    /// The value with new, independent choices between its alternatives. All parts of one element use the same choices.
+    /// `anew` maps each old choice to its new one.
     fn with_alternatives(&mut self, v: Value, anew: &mut Vec<(AtomId, Cond)>) -> Value {
         match v {
             Value::Tensor(id) => {

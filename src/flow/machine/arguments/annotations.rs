@@ -99,8 +99,7 @@ pub(crate) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     says_tensor_apart_from(ir, e, &[])
 }
 
-/// The same for a value that is of none of the classes named in `others`: `str | Tensor` for a value that is no
-/// `str`.
+/// The same for a value that is of none of the classes named in `others`: `str | Tensor` for a value that is no `str`.
 pub(crate) fn says_tensor_apart_from(ir: &crate::ir::Module, e: ExprId, others: &[&str]) -> bool {
     let mut parts = Vec::new();
     alternatives(ir, e, &mut parts);

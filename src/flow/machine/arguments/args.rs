@@ -142,8 +142,8 @@ impl Interp<'_> {
             && leaves.iter().all(|&leaf| self.dict_items(*self.t.values.get(leaf)).is_some())
     }
 
-    /// Calls `f` with the arguments, once for each dict if `**kwargs` is one of several. If the callee itself is one
-    /// of several, the names count as unknown, because the link between callee and dict is lost.
+    /// Calls `f` with the arguments, once for each dict if `**kwargs` is one of several. If the callee itself is one of
+    /// several, the names count as unknown, because the link between callee and dict is lost.
     pub(crate) fn with_either(
         &mut self,
         f: Value,

@@ -1,9 +1,9 @@
 //! What the visible calls show about the parameters of their callees.
 //!
 //! A symbolic function has outside values for its parameters, which may be on any device. If the file calls the
-//! function, the engine interprets these calls as well. They show the real arguments, so the rules judge the calls,
-//! not the function alone. A function without a caller in the file has callers elsewhere, unless its name begins with
-//! an underscore.
+//! function, the engine interprets these calls as well. They show the real arguments, so the rules judge the calls, not
+//! the function alone. A function without a caller in the file has callers elsewhere, unless its name begins with an
+//! underscore.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
@@ -73,8 +73,8 @@ impl Interp<'_> {
         keep_common(&mut self.calls.callers.derived, id, derived);
     }
 
-    /// Records that unknown code made this from tensors on a device of the caller's choice. Such a result is usually
-    /// on the same device.
+    /// Records that unknown code made this from tensors on a device of the caller's choice. Such a result is usually on
+    /// the same device.
     pub(crate) fn is_made_of(&mut self, made: Value, args: &Args) {
         self.made_of_what_was_read(made, args);
         if let Value::Outer(o) = made
@@ -85,7 +85,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the value may certainly be a tensor, on a device of the caller's choice.
+    /// Whether the value may be a tensor on a device of the caller's choice. Only values that are certainly tensors
+    /// count.
     fn is_tensor_anywhere(&self, v: Value) -> bool {
         self.values_of(v).into_iter().any(|v| {
             let tensor = match v {
@@ -108,8 +109,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether unknown code made the value from a value of the caller's, alone or as one of several results. Values
-    /// in objects or dicts are excluded: they may have another source.
+    /// Whether unknown code made the value from a value of the caller's, alone or as one of several results. Values in
+    /// objects or dicts are excluded: they may have another source.
     fn is_derived(&self, v: Value) -> bool {
         let made = |o: OuterId| {
             let mut at = o;

@@ -86,8 +86,8 @@ impl Interp<'_> {
         rests
     }
 
-    /// Whether visible calls decide this function's argument. A call that passes on its caller's own argument leaves
-    /// it open. Any other call decides it, even if nothing is known of the argument.
+    /// Whether visible calls decide this function's argument. A call that passes on its caller's own argument leaves it
+    /// open. Any other call decides it, even if nothing is known of the argument.
     fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
         let linked = self.program.get(self.entry);
         let sites: Vec<CallId> = self.sites(func).collect();
@@ -115,8 +115,8 @@ impl Interp<'_> {
         !open
     }
 
-    /// The default of a parameter that no call passes, for a private function that the file only calls and never
-    /// passes on.
+    /// The default of a parameter that no call passes, for a private function that the file only calls and never passes
+    /// on.
     pub(crate) fn left_by_all(&self, module: ModIdx, func: FuncId, index: usize) -> Option<ExprId> {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);

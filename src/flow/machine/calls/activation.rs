@@ -34,8 +34,8 @@ impl Interp<'_> {
         false
     }
 
-    /// Whether an argument is an object, list or dict that no activation of the function has got so far. A tensor in
-    /// a nested activation also counts, because it ends the descent.
+    /// Whether an argument is an object, list or dict that no activation of the function has got so far. A tensor in a
+    /// nested activation also counts, because it ends the descent.
     fn descends(&self, module: ModIdx, func: FuncId, args: &Args) -> bool {
         let held = |kind| matches!(kind, ObjKind::List { module: false } | ObjKind::Dict { module: false });
         let own = |v: Value| match v {

@@ -56,8 +56,7 @@ impl Interp<'_> {
             });
         }
         self.handed_as_weights(name, &args);
-        // For `model = model.cuda()` with nothing else known: `load_state_dict` shows that the moved value has
-        // weights.
+        // For `model = model.cuda()` with nothing else known: `load_state_dict` shows that the moved value has weights.
         if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
             args.positional.iter().take(1).for_each(|&(v, _)| self.loaded_as_weights(v));
         }
@@ -240,8 +239,7 @@ impl Interp<'_> {
         self.calls.heavy.contains(&(module, func)) || self.calls.heavy_here.contains(&(module, func))
     }
 
-    /// Whether the call should not be interpreted. In a symbolic function, calls without effect on devices are
-    /// skipped.
+    /// Whether the call should not be interpreted. In a symbolic function, calls without effect on devices are skipped.
     fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
         if !self.run.symbolic {
             return self.is_heavy(module, func);
@@ -294,7 +292,7 @@ impl Interp<'_> {
         None
     }
 
-    /// The object's `__call__`, or `forward` for modules.
+    /// Calls the object: its `__call__`, or `forward` for modules.
     fn call_object(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.call_module(id, args, e),
