@@ -18,7 +18,7 @@ use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
-/// Methods that modules have and tensors do not.
+/// Methods that modules have and tensors do not have.
 pub(crate) const ONLY_MODULES: &[&str] = &[
     "eval",
     "train",

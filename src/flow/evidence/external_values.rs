@@ -132,7 +132,7 @@ impl Interp<'_> {
                 let d = self.device_of_outer(o, e);
                 Value::Bool(self.is_device(d, Device::Cuda(None), e))
             }
-            // `type` of a `device` parameter, as of any device.
+            // Handles `type` of a `device` parameter like `type` of any device.
             "type" if self.t.get_outer(o).device => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Given, NO_ORIGIN);
@@ -314,7 +314,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `args.items()`, `args.keys()`, `args.values()`
+    /// The result of `args.items()`, `args.keys()` or `args.values()`.
     fn items_outside(&mut self, o: OuterId, method: &str) -> Value {
         let any = if self.maps_to_tensors(o) { ANY_VALUE } else { Value::Unknown };
         let item = Value::Outer(self.outer_item(o, any));
@@ -324,7 +324,7 @@ impl Interp<'_> {
                 self.many(pair)
             }
             "values" => self.many(item),
-            // Keys are mostly text, but may be devices as well.
+            // Keys are strings in most cases, but may be devices.
             _ => self.many(Value::Unknown),
         }
     }

@@ -48,7 +48,7 @@ impl Files<'_> {
         kernels.any(|(_, &at)| !tried(at))
     }
 
-    /// `_backend = load(name=…, sources=["kernel.cu"])`
+    /// Whether the variable holds compiled kernels: `_backend = load(name=…, sources=["kernel.cu"])`.
     fn are_kernels(self, module: ModIdx, name: Sym) -> bool {
         let linked = self.0.get(module);
         let slot = linked.names.get(&name).copied().unwrap_or(Slot::MAX);
@@ -101,9 +101,9 @@ impl Files<'_> {
 }
 
 impl Interp<'_> {
-    /// Handles an import in a function of an extension that the project builds for CUDA only, or of a file that needs
-    /// CUDA, such as `import amp_C`. The code after it has CUDA. At the top of a file, in a `try`, this holds for the
-    /// rest of that `try` body, and wherever a variable shows that the body completed.
+    /// Handles an import in a function such as `import amp_C`: an extension that the project builds for CUDA only, or a
+    /// file that needs CUDA. The code after it has CUDA. At the top of a file, only an import in a `try` is handled. It
+    /// holds for the rest of the body, and wherever a variable shows that the body completed.
     pub(crate) fn imports_extension(&mut self, import: &crate::ir::Import, at: Span) {
         let here = self.here();
         let (module, top, tried) = (here.module, here.func == FuncId(0), !here.tries.is_empty());

@@ -66,7 +66,7 @@ impl Interp<'_> {
         Value::Bool(cond)
     }
 
-    /// `isinstance(x, torch.Tensor)` of an outside value.
+    /// The condition of `isinstance(x, torch.Tensor)` for an outside value.
     fn outside_is_tensor(&mut self, o: OuterId, path: Sym, at: ExprId) -> Cond {
         // In the true branch the value is a tensor.
         self.evidence.tensor_proofs.insert(o);
@@ -82,7 +82,7 @@ impl Interp<'_> {
         is
     }
 
-    /// `isinstance(x, Net)` of an object and a class of the project.
+    /// The condition of `isinstance(x, Net)` for an object and a class of the project.
     fn object_is_instance(&mut self, id: ObjId, key: ClassKey, e: ExprId) -> Cond {
         match self.obj(id).class {
             Some(k) => {
@@ -146,7 +146,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.is_cuda`
+    /// The condition of `x.is_cuda`.
     fn is_on_cuda(&mut self, v: Value, e: ExprId) -> Cond {
         let cuda = Device::Cuda(None);
         let device = match v {
@@ -205,23 +205,23 @@ impl Interp<'_> {
     }
 }
 
-/// `torch.Tensor`, `torch.FloatTensor`, …
+/// Whether the path is a tensor class: `torch.Tensor`, `torch.FloatTensor`, ….
 fn is_tensor_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
 }
 
-/// `DataParallel`, `DistributedDataParallel`
+/// Whether the path is `DataParallel` or `DistributedDataParallel`.
 pub(crate) fn is_wrapper_class(path: Sym) -> bool {
     let path = crate::torch::canonical(path);
     matches!(path.as_str(), "torch.nn.DataParallel" | "torch.nn.parallel.DistributedDataParallel")
 }
 
-/// `torch.cuda.FloatTensor`
+/// Whether the path is a tensor class of CUDA: `torch.cuda.FloatTensor`.
 fn is_cuda_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.cuda.") && path.as_str().ends_with("Tensor")
 }
 
-/// `torch.nn.Module`, or one of PyTorch's layers.
+/// Whether the path is `torch.nn.Module` or one of PyTorch's layers.
 pub(crate) fn is_module_path(path: Sym) -> bool {
     let base = crate::torch::base_class(path).is_some_and(|b| b.kind == crate::torch::Base::Module);
     base || crate::torch::module(path).is_some()

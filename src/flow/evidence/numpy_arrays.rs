@@ -144,8 +144,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the result may be a number: `np.log(a / b)` where neither is known to be an array, a product of two
-    /// arrays, a random draw without a size.
+    /// Whether the result may be a number. Examples: `np.log(a / b)` where neither is known to be an array, a product
+    /// of two arrays, a random draw without a size.
     fn may_give_number(&self, name: &str, args: &Args) -> bool {
         let axis = args.keyword("axis").is_some() || args.open;
         if OF_NUMBERS.contains(&name) {

@@ -58,8 +58,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Whether the value has a length: its annotation says that it is a list, or the program reads its length and never
-    /// tests whether it is a number.
+    /// Whether the value has a length. Either its annotation says that it is a list, or the program reads its length
+    /// and never tests whether it is a number.
     pub(crate) fn is_sized(&self, o: OuterId) -> bool {
         if let OuterKey::Param { module, func, index } = self.t.get_outer(o).key
             && let Some((m, a)) = self.annotation_of(module, func, index)

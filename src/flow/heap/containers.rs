@@ -52,8 +52,8 @@ impl Interp<'_> {
     }
 
     /// The items of a loop over a dict whose keys depend on conditions. The result has each key set with its condition.
-    /// Unknown if the items contain objects: a move of an object that is absent on a path has no effect there, but a
-    /// condition on the move would have to be matched at each use.
+    /// Unknown if the items contain objects: a move of an object has no effect on a path where the dict does not have
+    /// it. A condition on the move would have to be matched at each use.
     pub(crate) fn listed_either(&mut self, content: Value, pairs: bool) -> Value {
         self.each(content, &mut |i, c| {
             let Value::Seq(s) = c else { return Value::Unknown };

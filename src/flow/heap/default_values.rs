@@ -55,7 +55,7 @@ impl Interp<'_> {
             .then_some(default)
     }
 
-    /// `d[key]` of a dict.
+    /// Reads `d[key]` of a dict.
     pub(crate) fn dict_item(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
         match self.get_field(id, Sym::new(DEFAULT)) {
             Value::Absent => self.dict_get(id, key, e),
@@ -117,7 +117,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The same for `losses["edges"] = value`.
+    /// The same for a store: `losses["edges"] = value`.
     pub(crate) fn set_item_of_either(&mut self, id: ObjId, key: Value, value: Value) {
         let content = self.own(id);
         let new = if self.values_of(content).len() > MAX_CONTENTS {

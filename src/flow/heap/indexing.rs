@@ -1,4 +1,4 @@
-//! `b[i]`, read and assigned.
+//! Index expressions: `b[i]`, read and assigned.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::Meeting;
@@ -11,7 +11,7 @@ use crate::ir::{Expr, ExprId, Whole};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `base[index]`
+    /// Reads `base[index]`.
     pub(crate) fn index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
         match b {
             Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
@@ -69,7 +69,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `items[1:]` or `items[:1]`; the items themselves for other slices.
+    /// The part of the items for `items[1:]` or `items[:1]`. `Err` with all items for other slices.
     fn slice_of(&self, items: &[Value], slice: ExprId) -> Result<Vec<Value>, Box<[Value]>> {
         let ir = &self.linked().ir;
         let all = || Err(items.into());

@@ -10,7 +10,7 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `base[index] = value`
+    /// Assigns `base[index] = value`.
     pub(crate) fn set_item(
         &mut self,
         b: Value,
@@ -106,9 +106,9 @@ impl Interp<'_> {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
-        // The device of an index does not matter: the write moves the index. The index only decides whether the value
-        // is copied from any device, as with integers and slices, or must be on the tensor's device, as with index
-        // tensors.
+        // The device of an index does not matter: the write moves the index. The index only decides how the value is
+        // written. Integers and slices copy it from any device, and with index tensors it must be on the tensor's
+        // device.
         let (mut put, mut single) = (false, false);
         let mut unproven: Vec<OuterId> = Vec::new();
         let truths = self.are_truth_values(index);
@@ -155,7 +155,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x[:2]`, `x[i, :2]`
+    /// Whether the index has a slice: `x[:2]`, `x[i, :2]`.
     fn takes_a_slice(&self, index: Value) -> bool {
         index == Value::Slice || matches!(index, Value::Seq(id) if self.seq_items(id).contains(&Value::Slice))
     }

@@ -53,8 +53,8 @@ impl Interp<'_> {
     }
 }
 
-/// The container whose elements the loop visits, and the variable with the position: `xs` and `i` of
-/// `for i in range(len(xs))`, of `for i, x in enumerate(xs)`, and of loops over a dict's keys or items.
+/// The container whose elements the loop visits, and the variable with the position. These are `xs` and `i` of
+/// `for i in range(len(xs))` and of `for i, x in enumerate(xs)`. Loops over a dict's keys or items count as well.
 fn gone_through(ir: &Module, target: ExprId, iter: ExprId) -> Option<(ExprId, ExprId)> {
     let first = || match ir.expr(target) {
         Expr::Tuple(list) => ir.list(list).first().copied(),
@@ -77,7 +77,7 @@ fn gone_through(ir: &Module, target: ExprId, iter: ExprId) -> Option<(ExprId, Ex
     }
 }
 
-/// `xs` of `len(xs)`
+/// The argument `xs` of `len(xs)`.
 fn counted(ir: &Module, e: ExprId) -> Option<ExprId> {
     let Expr::Call(call) = ir.expr(e) else { return None };
     let call = ir.call(call);

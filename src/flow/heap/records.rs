@@ -62,7 +62,7 @@ impl Interp<'_> {
         fields
     }
 
-    /// `@dataclass`, `@dataclass(frozen=True)`
+    /// Whether the class is a data class: `@dataclass`, `@dataclass(frozen=True)`.
     fn is_data_class(&self, key: ClassKey) -> bool {
         let ir = &self.program.get(key.module).ir;
         ir.list(ir.class(key.class).decorators).iter().any(|&d| {

@@ -46,7 +46,7 @@ impl Interp<'_> {
         self.set_own(id, rest);
     }
 
-    /// `del base[key]`
+    /// Runs `del base[key]`.
     pub(crate) fn delete_item(&mut self, base: Value, key: Value, e: ExprId) {
         let Value::Object(id) = base else { return };
         match self.obj(id).kind {

@@ -28,7 +28,7 @@ enum Gap<'a> {
     Named(&'a str),
 }
 
-/// A piece of a template.
+/// A piece of a template: text or a placeholder.
 enum Piece<'a> {
     /// Literal text.
     Text(&'a str),
@@ -81,7 +81,7 @@ fn percented(template: &str) -> Option<Vec<Piece<'_>>> {
 }
 
 impl Interp<'_> {
-    /// `f"cuda:{i}"`
+    /// The value of an f-string: `f"cuda:{i}"`.
     pub(crate) fn format(&mut self, list: ExprList, e: ExprId) -> Value {
         let linked = self.linked();
         let ir = &linked.ir;
@@ -91,7 +91,7 @@ impl Interp<'_> {
         self.put_together(&parts, e)
     }
 
-    /// `"cuda:{}".format(i)`
+    /// The value of `"cuda:{}".format(i)`.
     pub(crate) fn filled(&mut self, template: Sym, args: &Args, e: ExprId) -> Value {
         let Some(pieces) = braced(template.as_str()) else { return Self::TEXT };
         if args.open {
@@ -118,7 +118,7 @@ impl Interp<'_> {
         self.put_together(&parts, e)
     }
 
-    /// `"cuda:%d" % i`, `"%s:%d" % (kind, i)`
+    /// The value of `"cuda:%d" % i` or `"%s:%d" % (kind, i)`.
     pub(crate) fn percent(&mut self, template: Sym, given: Value, e: ExprId) -> Value {
         let Some(pieces) = percented(template.as_str()) else { return Self::TEXT };
         let values = match given {

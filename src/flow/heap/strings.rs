@@ -39,7 +39,7 @@ fn known_answer(s: &str, method: &str, args: &[Option<&str>]) -> Option<bool> {
 }
 
 impl Interp<'_> {
-    /// Methods of strings and of devices taken as strings.
+    /// Calls a method of a string, or of a device that is used as a string.
     pub(crate) fn host_method(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().map(|&(v, _)| v);
         match (receiver, name.as_str(), first) {
@@ -47,7 +47,7 @@ impl Interp<'_> {
                 Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
                 None => Value::Unknown,
             },
-            // `"cuda" in str(device)`, spelled out.
+            // An explicit call for `"cuda" in str(device)`.
             (Value::Device(_) | Value::Outer(_), "__contains__", Some(item)) => {
                 Value::Bool(self.contains(receiver, item, e))
             }
@@ -91,7 +91,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `"a,b".split(",")`, `"cuda:1".partition(":")`
+    /// The parts of a split string: `"a,b".split(",")`, `"cuda:1".partition(":")`.
     fn taken_apart(&mut self, receiver: Value, name: Sym, first: Option<Value>) -> Value {
         let Value::Str(s, _) = receiver else { return Self::TEXT };
         match (name.as_str(), first) {

@@ -28,7 +28,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `embedding: nn.Embedding`: a class of PyTorch whose modules have weights.
+    /// The PyTorch class in an annotation such as `embedding: nn.Embedding`, if its modules have weights.
     pub(crate) fn says_layer(&self, module: ModIdx, annotation: ExprId) -> Option<&'static ModuleOp> {
         let Some(Resolved::External(path)) = self.program.resolve_expr(module, annotation) else {
             return None;
@@ -48,7 +48,7 @@ impl Interp<'_> {
     }
 }
 
-/// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.
+/// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or a string.
 pub(crate) fn plain_annotation(ir: &crate::ir::Module, e: ExprId) -> Option<&'static str> {
     match ir.expr(e) {
         Expr::Var(var) => var_name(ir, var),
@@ -144,7 +144,7 @@ fn says_one_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// `Float[Tensor, "batch width"]`, as jaxtyping has it: a tensor with its type and shape.
+/// Whether the annotation is a jaxtyping tensor with type and shape: `Float[Tensor, "batch width"]`.
 fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
     const TYPED: &[&str] = &[
         "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64",

@@ -69,7 +69,7 @@ impl Args {
         }
     }
 
-    /// All values.
+    /// All argument values, with their expressions.
     pub(crate) fn values(&self) -> impl Iterator<Item = (Value, ExprId)> + '_ {
         let keywords = self.keywords.iter().map(|&(_, v, e)| (v, e));
         self.positional.iter().copied().chain(keywords).chain(self.behind.iter().copied())

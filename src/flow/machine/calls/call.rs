@@ -45,7 +45,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `base.name(…)`
+    /// Calls `base.name(…)`.
     fn call_attribute(&mut self, base: ExprId, name: Sym, call: Call<'_>, e: ExprId) -> Value {
         let linked = self.linked();
         let mut receiver = self.eval(base);

@@ -235,7 +235,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `pytest.mark.skipif("not torch.cuda.is_available()")`
+    /// The condition in `pytest.mark.skipif("not torch.cuda.is_available()")`.
     pub(crate) fn string_condition(&mut self, text: &str) -> Cond {
         match text.replace(' ', "").as_str() {
             "nottorch.cuda.is_available()" => {

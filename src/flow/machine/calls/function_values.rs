@@ -92,7 +92,7 @@ impl Interp<'_> {
         handed
     }
 
-    /// `Trainer(accelerator="gpu")`: Lightning raises if there is no GPU.
+    /// Handles `Trainer(accelerator="gpu")`: Lightning raises if there is no GPU.
     pub(crate) fn refuses_without(&mut self, class: Sym, args: &Args) {
         let Some((Value::Str(kind, _), _)) = args.keyword("accelerator") else { return };
         let lightning = ["lightning.", "pytorch_lightning.", "lightning_fabric."];

@@ -28,7 +28,7 @@ impl Interp<'_> {
     }
 }
 
-/// A docstring, `...` or `pass`.
+/// Whether the statement is a docstring, `...` or `pass`.
 fn says_nothing(ir: &Module, stmt: &Stmt) -> bool {
     match *stmt {
         Stmt::Pass => true,

@@ -51,7 +51,7 @@ fn is_item(name: Sym) -> bool {
 }
 
 impl Interp<'_> {
-    /// `b.name`
+    /// Reads `b.name`.
     pub(crate) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
         match b {
             Value::Choice(_) => match self.each(b, &mut |i, v| i.attr(v, name, e)) {
@@ -94,7 +94,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `device.type`, `device.index`
+    /// Reads `device.type` or `device.index`.
     fn device_attr(&mut self, d: Dd, name: Sym, e: ExprId) -> Value {
         match name.as_str() {
             // A comparison of types ignores the index.
@@ -107,7 +107,7 @@ impl Interp<'_> {
         }
     }
 
-    /// An attribute of a class of the project.
+    /// Reads an attribute of a class of the project.
     fn attr_of_class(&mut self, key: ClassKey, name: Sym, e: ExprId) -> Value {
         match self.class_attr(key, name) {
             Some(v) => v,
@@ -118,7 +118,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.max(dim=0).values`
+    /// Reads a field of a named result: `x.max(dim=0).values`.
     fn named_result(&mut self, id: SeqId, name: Sym, e: ExprId) -> Value {
         match (&*self.seq_items(id), name.as_str()) {
             (&[values, _], "values") => values,

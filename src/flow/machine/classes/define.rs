@@ -76,7 +76,7 @@ impl Interp<'_> {
         info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.moves_for_user))
     }
 
-    /// A variable of the class body: `device = "cuda"`.
+    /// The value of a variable of the class body: `device = "cuda"`.
     pub(crate) fn class_variable(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
         let known = self.names.class_cells.get(&(key, name)).map(|&cell| self.store.get(cell));
         if let Some(v) = known.filter(|&v| v != Value::Absent) {
@@ -90,7 +90,7 @@ impl Interp<'_> {
         Some(v)
     }
 
-    /// `Config.device = "cpu"`
+    /// Assigns `Config.device = "cpu"`.
     pub(crate) fn set_class_variable(&mut self, key: ClassKey, name: Sym, v: Value) {
         let cell = match self.names.class_cells.get(&(key, name)) {
             Some(&cell) => cell,

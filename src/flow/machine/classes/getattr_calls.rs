@@ -1,4 +1,4 @@
-//! Calls of methods whose name is in a variable: `getattr(x, name)()` is `x.cuda()` if the name is `"cuda"`.
+//! Calls of methods by a name in a variable: `getattr(x, name)()` is `x.cuda()` if the name is `"cuda"`.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;

@@ -13,7 +13,7 @@ use crate::sym::Sym;
 const SPREAD: &[&str] = &["auto", "balanced", "balanced_low_0", "sequential"];
 
 impl Interp<'_> {
-    /// `Class(args)`
+    /// Makes an instance: `Class(args)`.
     pub(crate) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
         if self.is_remade(key) {
             return self.unknown_call(Value::Unknown, args, e);
@@ -104,7 +104,7 @@ impl Interp<'_> {
         origin.is_some_and(|o| self.t.origins.get(o.0).reason == Reason::Module)
     }
 
-    /// An instance before its `__init__`.
+    /// Makes an instance, without running its `__init__`.
     pub(crate) fn new_instance(&mut self, key: ClassKey, e: ExprId) -> ObjId {
         if !self.is_module_class(key) {
             return self.object(ObjKind::Instance, Some(key), Value::Absent);
@@ -118,7 +118,7 @@ impl Interp<'_> {
         self.object(ObjKind::Module, Some(key), Value::Device(device))
     }
 
-    /// `class Parallel(nn.DataParallel)`
+    /// Whether the class is a subclass of a wrapper: `class Parallel(nn.DataParallel)`.
     fn wraps_module(&self, key: ClassKey) -> bool {
         self.program
             .class(key)

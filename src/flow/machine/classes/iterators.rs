@@ -48,7 +48,7 @@ impl Interp<'_> {
         }))
     }
 
-    /// `next(iterator)`
+    /// The value of `next(iterator)`.
     pub(crate) fn own_next(&mut self, id: ObjId, at: ExprId) -> Value {
         self.one_round(id, "__next__", &[], at)
     }

@@ -17,7 +17,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The next definition of a method after the class whose method is running.
+    /// The next definition of a method in the method resolution order, after the class whose method is running.
     fn super_function(&mut self, receiver: Value, name: Sym) -> Option<Value> {
         let mut at = self.frame;
         let class = loop {
@@ -44,7 +44,7 @@ impl Interp<'_> {
         None
     }
 
-    /// `receiver.name(args)`; `base` is the receiver's expression.
+    /// Calls `receiver.name(args)`. `base` is the receiver's expression.
     pub(crate) fn call_method(
         &mut self,
         receiver: Value,
@@ -137,7 +137,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `super().name(…)`
+    /// Calls `super().name(…)`.
     fn super_method(&mut self, id: BoundId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let bound = *self.t.bounds.get(id.0);
         match self.super_function(bound.receiver, name) {
@@ -234,7 +234,7 @@ impl Interp<'_> {
             ObjKind::Instance if name.as_str() == "_replace" => {
                 self.replaced_in_tuple(id, args).unwrap_or_else(|| self.foreign_method(id, name, args, e))
             }
-            // `unittest.TestCase`: these raise.
+            // `unittest.TestCase`: these methods raise.
             ObjKind::Instance if matches!(name.as_str(), "skipTest" | "fail") => {
                 self.path = crate::flow::domain::diagram::FALSE;
                 Value::None
@@ -249,7 +249,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `device.index`
+    /// Reads `device.index`.
     pub(crate) fn device_index(&mut self, d: crate::flow::domain::diagram::Dd, e: ExprId) -> Value {
         use crate::flow::domain::value::Device::{Cpu, Cuda, Meta};
         let known = self.d.as_leaf(d).map(|p| self.t.places.get(p).0);

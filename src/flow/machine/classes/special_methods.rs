@@ -25,7 +25,7 @@ impl Interp<'_> {
         None
     }
 
-    /// `@bounds.setter`: the method that an assignment to the attribute calls.
+    /// The setter that an assignment to the attribute calls: `@bounds.setter`.
     pub(crate) fn setter(&self, id: ObjId, name: Sym) -> Option<Closure> {
         let key = self.obj(id).class?;
         let (module, func) = self.program.find_method(key, name)?;

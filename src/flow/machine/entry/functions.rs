@@ -38,7 +38,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The methods of each class, on an instance made by interpreting its constructor.
+    /// Interprets the methods of each class, on an instance from an interpreted constructor.
     pub(crate) fn run_classes(&mut self, out: &mut Found) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;

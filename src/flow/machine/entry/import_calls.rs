@@ -93,7 +93,7 @@ impl Interp<'_> {
             let whatever = self.tried_out(true, module, func, &args, e)?;
             (known.gives == whatever.gives).then_some(known)
         })?;
-        // Functions of this file that a helper runs must be recorded as run.
+        // The engine must record functions of this file that the helper runs, so it interprets the call instead.
         if known.files.contains(&self.entry) {
             return None;
         }

@@ -85,7 +85,7 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     }
 }
 
-/// Adds the uses that an earlier use hides to that use, as later places.
+/// Turns each use that an earlier use precedes into a later place of the earlier event.
 fn with_shadows(events: Vec<Event>) -> Vec<Event> {
     let (shadows, mut events): (Vec<_>, Vec<_>) =
         events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
@@ -156,7 +156,8 @@ impl Interp<'_> {
         self.d.forget(c, &crate::flow::domain::atom::AtomId::is_hardware)
     }
 
-    /// The condition without uses that would have raised. An import in a function counts like one at the top.
+    /// The condition under which no earlier use has raised. The shadows of imports in functions are forgotten: like an
+    /// import at the top, they restrict nothing.
     pub(crate) fn gone_well(
         &mut self,
         c: crate::flow::domain::diagram::Cond,

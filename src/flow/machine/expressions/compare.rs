@@ -22,7 +22,7 @@ fn same_constant(a: Value, b: Value) -> Option<bool> {
 }
 
 impl Interp<'_> {
-    /// `left op right`
+    /// The value of `left op right`.
     pub(crate) fn compare(&mut self, op: CmpOp, left: Value, right: Value, e: ExprId) -> Value {
         let cond = match op {
             CmpOp::Eq | CmpOp::Is => {
@@ -58,7 +58,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `a == b` and `a is b`.
+    /// The condition of `a == b` and `a is b`.
     pub(crate) fn equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
         if let Some(c) = self.device_equal(a, b, e).or_else(|| self.device_equal(b, a, e)) {
             return c;
@@ -300,7 +300,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `item in container`
+    /// The condition of `item in container`.
     pub(crate) fn contains(&mut self, container: Value, item: Value, e: ExprId) -> Cond {
         match (container, item) {
             // `"cuda" in str(device)`

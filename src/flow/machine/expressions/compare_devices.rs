@@ -115,7 +115,7 @@ impl Interp<'_> {
         Some(same)
     }
 
-    /// The condition under which a device is of the wanted type (and index, where both have one).
+    /// The condition under which a device has the wanted type, and the wanted index if both have one.
     pub(crate) fn is_device(
         &mut self,
         d: crate::flow::domain::diagram::Dd,

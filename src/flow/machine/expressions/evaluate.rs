@@ -15,7 +15,7 @@ use crate::sym::Sym;
 pub(crate) const ANY_VALUE: Value = Value::Host(Host::Other);
 
 impl Interp<'_> {
-    /// The value of an expression, with its effects.
+    /// Evaluates an expression, with its effects.
     pub(crate) fn eval(&mut self, e: ExprId) -> Value {
         if !self.step() {
             return Value::Unknown;
@@ -128,7 +128,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `-x`, `+x`, `~x`
+    /// The value of `-x`, `+x` or `~x`.
     fn unary(&mut self, op: UnaryOp, operand: ExprId) -> Value {
         match (op, self.eval(operand)) {
             (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),

@@ -180,8 +180,8 @@ impl Interp<'_> {
         // The caller does not decide the device of a loop item: batches are on the CPU, for any loader.
         let named = matches!(key, Some(Value::Str(..))) || key == Some(ANY_VALUE);
         let tensor = self.holds_tensors(base) || named && self.maps_to_tensors(base);
-        // An item of an argument itself, such as a list of predictions, is on a device of the caller's choice if it is
-        // used as a tensor. The parts of a batch are where the loader puts them.
+        // An argument may be a list of predictions. Its items are on a device of the caller's choice if they are used
+        // as tensors. The parts of a batch are where the loader puts them.
         let of_argument = matches!(parent.key, OuterKey::Param { .. });
         let drawn = matches!(parent.key, OuterKey::Item { key: None, .. }) && !parent.tensor;
         let given = parent.with.is_some() || tensor || of_argument || key.is_some() && !drawn;

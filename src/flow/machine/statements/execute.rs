@@ -103,7 +103,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `a = b = value`
+    /// Runs `a = b = value`.
     fn assign_statement(&mut self, targets: ExprList, value: ExprId) {
         let linked = self.linked();
         if self.assign_display(linked.ir.list(targets), value) {

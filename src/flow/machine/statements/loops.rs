@@ -249,7 +249,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `break` and `continue`.
+    /// Handles `break` and `continue`.
     pub(crate) fn leave_loop(&mut self, is_break: bool) {
         let path = self.path;
         self.path = FALSE;
@@ -306,8 +306,8 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// The machines on which a `try` on this path has always raised. There, variables of its body stay unset after the
-    /// loop as well. Machines on which the path does not end are not restricted.
+    /// The condition for machines on which a `try` on this path has always raised. There, variables of its body stay
+    /// unset after the loop as well. Machines on which the path does not end are not restricted.
     fn what_was_caught(&mut self) -> Cond {
         let mut said = Vec::new();
         self.d.support(self.path, &mut said);

@@ -89,7 +89,8 @@ impl Interp<'_> {
         suppresses && drops_all(&call.args.iter().flat_map(|a| self.names_of(a.value)).collect::<Vec<_>>())
     }
 
-    /// Interprets such a block. If it works on a device, it drops out-of-memory errors like all others.
+    /// Interprets such a block. If the block works on a device, reports an event: out-of-memory errors are dropped like
+    /// all others.
     fn block_that_drops(&mut self, body: Block, awaited: bool, drops: Option<ExprId>) {
         let Some(context) = drops else { return self.block_that_raises(body, awaited) };
         let (before, work, mark) = (self.path, self.run.work, self.store.mark());
