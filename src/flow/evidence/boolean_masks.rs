@@ -1,12 +1,12 @@
-//! Comparisons as indices: `x[x > 0]`. What is compared gives truth values, which pick elements and are no number that could be an
-//! index.
+//! Comparisons as indices: `x[x > 0]`. A comparison of tensors gives truth values, which select elements. It is not a
+//! number that could be an index.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::ir::{BinOp, CmpOp, Expr, ExprId, Stmt, UnaryOp, Var};
 
-/// Methods that give a truth value for each element.
+/// Tensor methods whose result has a truth value for each element.
 const ASKS: &[&str] = &[
     "eq",
     "ne",
@@ -24,8 +24,8 @@ const ASKS: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// `places[tokens == token]`: a truth value picks nothing, so that what is compared is a tensor where it is said to be one or
-    /// something else, such as a text, or has shown to be one.
+    /// The value of an index that is a comparison, such as `places[tokens == token]`. A single truth value selects no
+    /// elements. So if `tokens` may be a tensor, it is one, and the comparison gives a tensor.
     pub(crate) fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
         let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
             return i;
@@ -43,7 +43,8 @@ impl Interp<'_> {
         self.plain_tensor(device, Dims::ANY)
     }
 
-    /// Is a tensor that is written so one of truth values: `x > 0`, `(x > 0) & ~seen`, or a variable that holds nothing else?
+    /// Whether the index expression is a tensor of truth values by its form: `x > 0`, `(x > 0) & ~seen`, or a variable
+    /// that holds nothing else.
     pub(crate) fn are_truth_values(&self, index: ExprId) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(index) {

@@ -1,4 +1,4 @@
-//! What is in a definite place: only that can meet something which is elsewhere for certain.
+//! Values on a definite device. Only they can certainly clash with a value on another device.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::{ObjId, Value};
@@ -8,7 +8,7 @@ use crate::link::ClassKey;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// Is the value, or something in it, in a definite place?
+    /// Whether the value, or a value in it, is on a definite device.
     pub(crate) fn is_settled(&self, v: Value, depth: u32) -> bool {
         match v {
             Value::Tensor(id) => self.is_definite(self.get_tensor(id).device),
@@ -31,7 +31,7 @@ impl Interp<'_> {
                         depth > 3
                             || self.is_settled(self.own(id), depth + 1)
                             || o.attrs.iter().any(|&(_, c)| match self.store.get(c) {
-                                // What belongs to it is where it is.
+                                // The object's attributes are not searched here.
                                 Value::Object(_) => false,
                                 v => self.is_settled(v, depth + 1),
                             })
@@ -49,7 +49,7 @@ impl Interp<'_> {
         leaves.into_iter().any(|p| matches!(self.t.places.get(p).0, Cpu | Cuda(_) | CudaSome | Other(_)))
     }
 
-    /// Does the object keep anything that is in a definite place, whichever object of its own has it?
+    /// Whether the object's attributes hold, at any depth, a value on a definite device.
     pub(crate) fn keeps_settled(&self, id: ObjId) -> bool {
         self.keeps_settled_within(id, 0)
     }
@@ -67,11 +67,11 @@ impl Interp<'_> {
                         || self.keeps_settled_within(id, depth + 1)
                 }
             },
-            // Of 64 bits, it has no place on MPS.
+            // A 64-bit floating-point tensor cannot be on MPS.
             Value::Tensor(id) if self.get_tensor(id).double != FALSE => true,
-            // It may have anything of the function around it.
+            // A closure may use any variable of the function around it.
             Value::Closure(id) => self.t.closures.get(id.0).frame.is_some(),
-            // Who chooses another device may, but need not; and what has been loaded may be used as weights.
+            // A caller may choose another device than the default, but need not. A loaded value may be used as weights.
             Value::Outer(o) => {
                 matches!(self.t.get_outer(o).default, Some(Value::Str(..)))
                     || self.libraries.loads.contains_key(&o)
@@ -91,7 +91,7 @@ impl Interp<'_> {
         self.obj(id).attrs.iter().any(|&(_, cell)| self.is_kept_settled(self.store.get(cell), depth))
     }
 
-    /// Does this method of the class, or of one of its bases, decide a device?
+    /// Whether this method of the class, or of one of its bases, decides a device.
     pub(crate) fn decides_in(&self, key: ClassKey, method: Sym) -> bool {
         self.program.class(key).mro.iter().any(|&k| {
             let own = self.program.own_method(k, method);

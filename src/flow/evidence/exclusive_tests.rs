@@ -1,8 +1,8 @@
-//! Tests of one outside thing that cannot all have come out as they did: `n > 1` and not `n > 0`, `kind == "a"` and
+//! Tests of one outside value that cannot all have these outcomes: `n > 1` and not `n > 0`, `kind == "a"` and
 //! `kind == "b"`.
 //!
-//! Each thing is taken to be one after the other of the few values that these tests tell apart; if none of them passes them all,
-//! nobody gets there.
+//! For each outside value, the check tries the few candidate values that the tests can distinguish. If no candidate
+//! passes all tests, the path is impossible.
 
 use crate::flow::domain::atom::AtomId;
 use crate::flow::domain::diagram::Literal;
@@ -11,19 +11,19 @@ use crate::flow::machine::expressions::flags::by_default;
 use crate::flow::machine::expressions::truth::{ORDERED, ordered};
 use crate::flow::machine::{Interp, Test};
 
-/// A value that an outside thing may have.
+/// A value that an outside value may have.
 #[derive(Clone, Copy)]
 enum Candidate {
-    /// A number, whole or not.
+    /// A number, an integer or not.
     Number(f64),
-    /// One of the constants that it is compared with.
+    /// One of the constants in the comparisons.
     Constant(Value),
-    /// Anything else, which is true or not.
+    /// Any other value, with this truth.
     Else(bool),
 }
 
 impl Interp<'_> {
-    /// Remembers what a test asks of an outside thing, if that can be said for a value.
+    /// Stores what a test asks about an outside value, if the outcome can be computed for a given candidate.
     pub(crate) fn note_question(&mut self, atom: AtomId, outer: OuterId, test: Test) {
         let said = match test {
             Test::Truth(v) => v == Value::Outer(outer),
@@ -36,7 +36,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Can tests have come out so, all of them?
+    /// Whether all these tests can have these outcomes at the same time.
     pub(crate) fn is_possible(&self, literals: &[Literal]) -> bool {
         let asked: Vec<(OuterId, Test, bool)> = literals
             .iter()
@@ -44,14 +44,14 @@ impl Interp<'_> {
             .collect();
         asked.iter().enumerate().all(|(n, &(o, ..))| {
             let of_it = || asked.iter().filter(|a| a.0 == o).map(|&(_, test, truth)| (test, truth));
-            // Each thing once, and what is asked one question may answer as it likes.
+            // Each outside value is checked once. A single test on a value can have either outcome.
             asked[..n].iter().any(|a| a.0 == o)
                 || of_it().nth(1).is_none()
                 || can_be(&of_it().collect::<Vec<_>>())
         })
     }
 
-    /// The literals that say nothing beside the others: not `n > 1`, where `n > 0` is not.
+    /// The literals that the others imply: not `n > 1` follows from not `n > 0`.
     pub(crate) fn idle(&self, literals: &[Literal]) -> Vec<AtomId> {
         let (mut left, mut idle) = (literals.to_vec(), Vec::new());
         let mut at = 0;
@@ -69,7 +69,7 @@ impl Interp<'_> {
     }
 }
 
-/// Is there a value of which these tests come out so?
+/// Whether a value exists for which the tests have these outcomes.
 fn can_be(tests: &[(Test, bool)]) -> bool {
     let passes =
         |c: Candidate| tests.iter().all(|&(test, truth)| outcome(test, c).is_none_or(|is| is == truth));
@@ -77,7 +77,7 @@ fn can_be(tests: &[(Test, bool)]) -> bool {
         Test::Compare(n, _, v) => Some((n, v)),
         _ => None,
     };
-    // What is put in an order with a number is a number itself.
+    // A value that is ordered against a number is a number itself.
     if tests.iter().filter_map(compared).any(|(n, _)| n >= ORDERED) {
         let limits = tests.iter().filter_map(compared).filter_map(|(_, v)| match v {
             Value::Int(i) => Some(i as f64),
@@ -91,7 +91,7 @@ fn can_be(tests: &[(Test, bool)]) -> bool {
         || [true, false].into_iter().any(|truth| passes(Candidate::Else(truth)))
 }
 
-/// What a test says of a value, if that is known.
+/// The outcome of a test for a candidate, if it is known.
 fn outcome(test: Test, candidate: Candidate) -> Option<bool> {
     match (candidate, test) {
         (Candidate::Number(n), Test::Truth(_)) => Some(n != 0.0),
@@ -125,7 +125,7 @@ mod tests {
         assert!(!can_be(&[(one, true), (none, false)]));
         assert!(can_be(&[(one, false), (none, true)]));
         assert!(!can_be(&[(compared(CmpOp::GtE, 3), true), (compared(CmpOp::Lt, 3), true)]));
-        // A share may be above none and below one.
+        // A fraction may be above 0 and below 1.
         assert!(can_be(&[(none, true), (compared(CmpOp::GtE, 1), false)]));
     }
 

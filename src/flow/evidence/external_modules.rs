@@ -1,4 +1,5 @@
-//! Modules of which nobody here sees the class: what is moved with `.to()` and called is one, and it has moved in place.
+//! Modules whose class is outside the interpreted code. A value that is moved with `.to()` and then called is a module,
+//! and the move has changed it in place.
 
 use rustc_hash::FxHashSet;
 
@@ -17,7 +18,7 @@ use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
-/// Methods that modules have and tensors do not.
+/// Methods that modules have and tensors do not have.
 pub(crate) const ONLY_MODULES: &[&str] = &[
     "eval",
     "train",
@@ -32,7 +33,8 @@ pub(crate) const ONLY_MODULES: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// `x.name(…)` of something from outside: what has such a method is a module, with weights somewhere.
+    /// Handles `x.name(…)` of an outside value. A value with a method that only modules have is a module, with weights
+    /// on some device.
     pub(crate) fn shown_as_module(&mut self, o: OuterId, name: Sym) {
         if ONLY_MODULES.contains(&name.as_str()) {
             self.evidence.shown_modules.insert(o);
@@ -42,15 +44,15 @@ impl Interp<'_> {
         }
     }
 
-    /// The same of what a move has given.
+    /// The same for the result of a move.
     pub(crate) fn moved_is_module(&mut self, device: Dd, name: Sym) {
         if ONLY_MODULES.contains(&name.as_str()) {
             self.is_module_there(device);
         }
     }
 
-    /// Is it neither a tensor nor a batch or its like, as far as anybody sees? What a loop takes out of something, and what is
-    /// taken by a number, is data: it is made of tensors, and moves them all.
+    /// Whether the outside value may be a module: nothing shows that it is a tensor, a batch or similar data. Loop
+    /// items and items with a number as key are data: `.to()` moves all their tensors.
     pub(crate) fn may_be_anything(&self, o: OuterId) -> bool {
         let encodes = |module: ModIdx, e: ExprId| {
             let ir = &self.program.get(module).ir;
@@ -69,7 +71,7 @@ impl Interp<'_> {
             || !data && !self.is_tensorish(o) && !self.is_of_batch_outside(o) && !self.is_drawn_from(o)
     }
 
-    /// Is it a part, however deep, of what a loop takes out of something?
+    /// Whether the value is a part, at any depth, of a loop item.
     fn is_drawn_from(&self, o: OuterId) -> bool {
         let mut at = o;
         while let OuterKey::Item { base, key } = self.t.get_outer(at).key {
@@ -81,7 +83,7 @@ impl Interp<'_> {
         false
     }
 
-    /// What a move has given, of something that may be anything.
+    /// The result of a move of a value that may be a module.
     pub(crate) fn in_one_piece(&mut self, moved: Value) -> Value {
         match moved {
             Value::Tensor(id) if !self.get_tensor(id).certain => {
@@ -91,13 +93,13 @@ impl Interp<'_> {
         }
     }
 
-    /// What has moved there is a module.
+    /// Records that the value that was moved to this device is a module.
     fn is_module_there(&mut self, device: Dd) {
         let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
         self.evidence.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
-    /// What is wrapped here came from outside, and brings its inputs to where it is from here on.
+    /// An outside value is wrapped here. From here on it moves its inputs to its own device.
     pub(crate) fn scatters_outside(&mut self, wrapped: Value) {
         match wrapped {
             Value::Outer(o) => {
@@ -111,8 +113,9 @@ impl Interp<'_> {
         }
     }
 
-    /// `nn.DataParallel(model)` of a module from outside that a move has left on the CPU. With one GPU it is moved there, with
-    /// more the first call raises (torch/nn/parallel/data_parallel.py): what comes out of it is never on the CPU.
+    /// Handles `nn.DataParallel(model)` of an outside module that a move has left on the CPU. With one GPU, the wrapper
+    /// moves the module there. With more, the first call raises (torch/nn/parallel/data_parallel.py). So its results
+    /// are never on the CPU.
     pub(crate) fn outside_in_parallel(&mut self, wrapped: Value, e: ExprId) -> Value {
         if wrapped == Value::Unknown {
             let wrapper = self.result_of(e);
@@ -136,14 +139,14 @@ impl Interp<'_> {
         self.tensor(Tensor { device, ..t })
     }
 
-    /// What has moved there brings its inputs along.
+    /// Records that the value that was moved to this device moves its inputs there as well.
     fn scatters_there(&mut self, device: Dd) {
         let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
         self.evidence.scattering_moves.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
-    /// Alternatives that have no room beside each other: where each is something from outside, as it came or as a move has left
-    /// it, they are together one such thing, in one place.
+    /// Joins alternatives whose decision diagram would be too large. If each is an outside value, unchanged or moved,
+    /// the result is one such value with one device.
     pub(crate) fn joined_outside(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Value {
         let mut leaves = Vec::new();
         self.d.leaves(then, &mut leaves);
@@ -175,12 +178,13 @@ impl Interp<'_> {
         Value::Outer(o)
     }
 
-    /// Is one of its places the work of one of these moves?
+    /// Whether one of the moves in `moves` is the origin of one of these devices.
     fn is_among(&self, device: Dd, moves: &FxHashSet<OriginId>) -> bool {
         self.device_leaves(device).iter().any(|(.., origin)| moves.contains(origin))
     }
 
-    /// `model.to(device)` has given this. If it is a module, whose name it was is there from here on.
+    /// Records that `model.to(device)` gave `moved`. If the value is a module, its variable refers to the moved module
+    /// from here on.
     pub(crate) fn goes_along(&mut self, o: OuterId, moved: Value) {
         let Value::Tensor(id) = moved else { return };
         let device = self.get_tensor(id).device;
@@ -192,21 +196,21 @@ impl Interp<'_> {
         }
         let cell = match self.evidence.outer_moves.get(&o) {
             Some(&cell) => cell,
-            // Where nobody moves it, it stays where it was.
+            // On a path without the move, it stays where it was.
             None => self.store.alloc_with(Value::Outer(o)),
         };
         self.evidence.outer_moves.insert(o, cell);
         self.store.set(cell, moved);
     }
 
-    /// The outside thing that is called, as its last move has left it. Tensors cannot be called, so it is a module.
+    /// The outside value that is called, in the state after its last move. Tensors cannot be called, so it is a module.
     pub(crate) fn as_moved(&self, o: OuterId) -> Option<Value> {
         let &cell = self.evidence.outer_moves.get(&o)?;
         Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))
     }
 
-    /// Where a module that came from outside is since the last move of it, or of what it is a part of: nothing while
-    /// nobody has moved it.
+    /// The device of an outside module after the last move of it, or of a module that contains it. `None` if the
+    /// program has not moved it.
     pub(crate) fn moved_to(&mut self, o: OuterId, e: ExprId) -> Option<Dd> {
         let mut at = o;
         loop {
@@ -218,7 +222,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `model(x)` of something from outside, if it tells where the result is.
+    /// The result of `model(x)` for an outside value, if its device is known.
     pub(crate) fn call_outside_module(&mut self, model: OuterId, args: &Args, e: ExprId) -> Option<Value> {
         let device = match self.as_moved(model) {
             Some(moved) => {
@@ -230,10 +234,10 @@ impl Interp<'_> {
         Some(self.possible_tensor(device))
     }
 
-    /// What has been moved to this device is called: it is a module, and gives something there. That its inputs must be there
-    /// is certain only of what has more of a module: a pipeline brings them along.
+    /// Handles a call of a value that was moved to this device: it is a module, and its result is on that device. The
+    /// inputs must be on it only if more shows that it is a module, because a pipeline moves its inputs itself.
     pub(crate) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
-        // What takes a tokenizer's numbers is no pipeline, which takes texts.
+        // A callee that takes a tokenizer's numbers is no pipeline: pipelines take text.
         if !self.is_among(device, &self.evidence.moved_modules) && !self.takes_tokens(args)
             || self.is_among(device, &self.evidence.scattering_moves)
         {
@@ -247,7 +251,8 @@ impl Interp<'_> {
             if t.dims == Dims::ZERO {
                 continue;
             }
-            // What is given beside something that is there may be wanted on the host: lengths, say.
+            // If one argument is on the module's device, the module may want the others on the host, for example
+            // lengths.
             if !self.may_clash(device, t.device) {
                 return device;
             }
@@ -259,7 +264,7 @@ impl Interp<'_> {
         if refused { self.unless_refused(&parties, device) } else { device }
     }
 
-    /// Where a module that came from outside must be, since all that it is given is there.
+    /// The device on which an outside module must be, because all its arguments are there.
     fn where_its_inputs_are(&mut self, model: OuterId, args: &Args) -> Option<Dd> {
         if !self.evidence.shown_modules.contains(&model) {
             return None;
@@ -282,15 +287,17 @@ impl Interp<'_> {
         place
     }
 
-    /// What is on an accelerator stays there; nobody knows where the rest is brought.
+    /// Keeps the devices that are accelerators and makes all others unknown: it is not known where other values are
+    /// moved.
     fn on_accelerators_only(&mut self, device: Dd) -> Dd {
         let unknown = self.t.places.add((Device::Unknown, NO_ORIGIN));
         let places = &self.t.places;
         self.d.map(device, &mut |p| if places.get(p).0.is_accelerator() { p } else { unknown })
     }
 
-    /// Is it data that came to the host from elsewhere, a batch or an array, and that nobody has moved? What a program makes
-    /// or moves for a model that it does not know follows rules of its own.
+    /// Whether the value is data that came to the host from outside, such as a batch or an array, and was not moved
+    /// since. Tensors that the program creates or moves for an unknown model are excluded: their device may be
+    /// intended.
     fn was_left_on_the_host(&self, device: Dd) -> bool {
         self.is_somewhere(device)
             && self.device_leaves(device).iter().all(|&(_, d, origin)| {
@@ -301,7 +308,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Is it where the program has put it, in every world, or else a part of a batch?
+    /// Whether in every world the value is on a device that the program chose, or is a part of a batch.
     fn was_placed(&self, device: Dd) -> bool {
         let known = |d: Device| match d {
             Device::Of(part) => self.drawn_with(part).is_some(),
@@ -310,7 +317,7 @@ impl Interp<'_> {
         self.device_leaves(device).iter().all(|&(_, d, _)| known(d))
     }
 
-    /// Is it on the CPU or an accelerator, in every world?
+    /// Whether in every world the value is on the CPU or a CUDA device.
     fn is_somewhere(&self, device: Dd) -> bool {
         let known = |d: Device| matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome);
         self.device_leaves(device).iter().all(|&(_, d, _)| known(d))

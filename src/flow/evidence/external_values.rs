@@ -1,4 +1,5 @@
-//! Attributes and methods of outside things, and what the program writes into them: `args.device = …`, `cfg["gpu"] = …`.
+//! Attributes and methods of outside values, and what the program writes into them: `args.device = …`,
+//! `cfg["gpu"] = …`.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::dims::Dims;
@@ -16,16 +17,16 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch;
 
-/// Methods of models and tensors that nothing else has.
+/// Methods that only models and tensors have.
 const MODELS_DO: &[&str] =
     &["to", "cuda", "cpu", "eval", "state_dict", "parameters", "named_parameters", "half"];
 
-/// Those of them that tensors have as well.
+/// Those that tensors have as well.
 const MOVES: &[&str] = &["to", "cuda", "cpu", "half"];
 
 impl Interp<'_> {
-    /// Writes an attribute or item of an outside thing. A value of which nothing is known is as good as what it came
-    /// with, which has a name.
+    /// Writes an attribute or item of an outside value. If nothing is known of the new value, the old symbol stays,
+    /// because it has a name.
     pub(crate) fn write_outside(&mut self, part: OuterId, value: Value) {
         let named = Value::Outer(part);
         let known = match value {
@@ -42,7 +43,8 @@ impl Interp<'_> {
         self.store.set(cell, if known { value } else { named });
     }
 
-    /// An attribute or item of an outside thing: what the program has written there, or whatever it came with.
+    /// Reads an attribute or item of an outside value: what the program has written there, or the symbol for its
+    /// initial value.
     pub(crate) fn read_outside(&self, part: OuterId) -> Value {
         match self.evidence.outer_writes.get(&part) {
             Some(&cell) => self.store.get(cell),
@@ -50,12 +52,13 @@ impl Interp<'_> {
         }
     }
 
-    /// What the program has written there, if it has on the way here.
+    /// The value that the program has written there on the path to this point, if any.
     pub(crate) fn written_outside(&self, part: OuterId) -> Option<Value> {
         Some(self.read_outside(part)).filter(|&v| v != Value::Outer(part))
     }
 
-    /// The thing is another one in this round of a loop: what was written into the last is not in it.
+    /// Records that a loop variable holds a new value in this round. Writes to the value of the previous round do not
+    /// apply to it.
     pub(crate) fn is_new_outside(&mut self, thing: Value) {
         match thing {
             Value::Outer(o) => {
@@ -91,13 +94,13 @@ impl Interp<'_> {
         if let Some(&cell) = self.evidence.outer_writes.get(&part) {
             return cell;
         }
-        // Where it is not written it stays what it was.
+        // On a path without the write, it keeps its initial value.
         let cell = self.store.alloc_with(Value::Outer(part));
         self.evidence.outer_writes.insert(part, cell);
         cell
     }
 
-    /// A name of another library, or of a file that nobody finds, as something that can be asked.
+    /// The outside value for a name of another library, or of a file that is not found.
     pub(crate) fn outside_name(&mut self, path: Sym) -> OuterId {
         let key = OuterKey::External(path);
         self.t.outer(key.clone(), || Outer::new(key, path.to_string()))
@@ -111,7 +114,8 @@ impl Interp<'_> {
         if let Some(known) = self.asked_of_accelerator(o, name) {
             return known;
         }
-        // Asked without making it an attribute that something has read: what has fields is no tensor.
+        // Looks up the attribute without creating it: a created attribute counts as a read, and a value with such
+        // fields is no tensor.
         if let Some(&attr) = self.t.outer_ids.get(&OuterKey::Attr { base: o, name })
             && let Some(written) = self.written_outside(attr)
         {
@@ -120,7 +124,7 @@ impl Interp<'_> {
         match text {
             "device" => {
                 self.evidence.asked_for_device.insert(o);
-                // A tensor's or a module's device, an option of that name: the same symbol either way.
+                // A tensor's or module's device, or an option of that name: the symbol is the same.
                 let d = self.device_symbol(o, e);
                 Value::Device(d)
             }
@@ -128,7 +132,7 @@ impl Interp<'_> {
                 let d = self.device_of_outer(o, e);
                 Value::Bool(self.is_device(d, Device::Cuda(None), e))
             }
-            // Of a `device` parameter, as of any device.
+            // Handles `type` of a `device` parameter like `type` of any device.
             "type" if self.t.get_outer(o).device => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Given, NO_ORIGIN);
@@ -139,7 +143,7 @@ impl Interp<'_> {
                 Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
             }
             "shape" | "ndim" => Self::NUMBER,
-            // Of `accelerate`: the number among all processes.
+            // An attribute of `accelerate`'s accelerator: the rank among all processes.
             "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
                 Value::Host(Host::Rank)
             }
@@ -150,7 +154,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.device` of an outside thing: where a tensor or module lives, or what an option says.
+    /// The device `x.device` of an outside value: the device of a tensor or module, or the value of an option.
     fn device_symbol(&mut self, o: OuterId, e: ExprId) -> crate::flow::domain::diagram::Dd {
         let outer = self.t.get_outer(o);
         let config = matches!(
@@ -181,7 +185,7 @@ impl Interp<'_> {
         self.evidence.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
     }
 
-    /// The value; a number for an outside thing that is used as a size.
+    /// The value, or a number if it is an outside value that is used as a size.
     pub(crate) fn number_if_size(&self, v: Value) -> Value {
         match v {
             Value::Outer(o) if self.evidence.size_proofs.contains(&o) => Self::NUMBER,
@@ -189,7 +193,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The outside thing, taken as a tensor (which must still be shown).
+    /// The outside value taken as a tensor. Other evidence must still show that it is one.
     pub(crate) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
         if self.evidence.size_proofs.contains(&o) {
             return Self::NUMBER;
@@ -198,7 +202,7 @@ impl Interp<'_> {
         self.possible_tensor(device)
     }
 
-    /// By its class or its name: a gradient scaler, a scheduler, a sampler. Their states are numbers.
+    /// Whether the class or the name says that the state holds numbers: a gradient scaler, a scheduler, a sampler.
     fn holds_numbers(&self, o: OuterId) -> bool {
         if self.class_outside(o).is_some_and(torch::is_tensorless) {
             return true;
@@ -208,14 +212,14 @@ impl Interp<'_> {
         ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
     }
 
-    /// What the tables say of a method of one of PyTorch's own objects: `torch.cuda.Event().record()`.
+    /// The table entry for a method of one of PyTorch's own objects: `torch.cuda.Event().record()`.
     fn fact_of_method(&self, o: OuterId, name: Sym) -> Option<(Sym, &'static torch::CallFact)> {
         let class = self.class_outside(o).filter(|class| class.as_str().starts_with("torch."))?;
         let path = Sym::new(&format!("{class}.{name}"));
         torch::call(path).map(|fact| (path, fact))
     }
 
-    /// A method of something from outside.
+    /// Calls a method of an outside value.
     pub(crate) fn outer_method(
         &mut self,
         o: OuterId,
@@ -229,7 +233,7 @@ impl Interp<'_> {
             return self.unknown_call(Value::Outer(o), args, e);
         }
         if let Some((path, fact)) = self.fact_of_method(o, name) {
-            // Whoever has a stream to give has its device.
+            // An argument, such as a stream, has a device of its own already.
             let given = args.values().any(|(v, _)| v != Value::None);
             return if given { self.result_of(e) } else { self.fact_call(path, fact, args, e) };
         }
@@ -259,17 +263,17 @@ impl Interp<'_> {
                 return self.transfer_outside(o, name, args, e, base);
             }
             "startswith" => return self.host_method(Value::Outer(o), name, args, e),
-            // Only modules have them, and they live with it.
+            // Only modules have these methods, and the parameters are on the module's device.
             "parameters" | "buffers" | "named_parameters" | "named_buffers" => {
                 return self.parameters_outside(o, text, e);
             }
             _ => {}
         }
-        // `accelerator.pin_memory(tensor)`: no tensor's method.
+        // `accelerator.pin_memory(tensor)` is not a tensor's method.
         if text == "pin_memory" && !args.positional.is_empty() {
             return self.unknown_call(Value::Outer(o), args, e);
         }
-        // Others have methods of these names as well: lists, texts, sets.
+        // Other types have methods of these names as well: lists, strings, sets.
         let shared = match text {
             "numpy" | "size" | "type" | "get_device" => true,
             "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update"
@@ -292,13 +296,13 @@ impl Interp<'_> {
         }
         self.result_of_method(o, name, args, e)
     }
-    /// What it says of an outside thing that it has this method.
+    /// Records what the call of this method shows about an outside value.
     fn shown_by_method(&mut self, o: OuterId, name: Sym, args: &Args) {
         let text = name.as_str();
         if only_tensors_do(name) || only_tensors_take(name, args) {
             self.evidence.tensor_proofs.insert(o);
         }
-        // A part that is moved may be data; what it is called says more.
+        // A part that is moved may be data. Its call is better evidence.
         let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
         if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
             self.used_as_weights(Value::Outer(o));
@@ -310,7 +314,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `args.items()`, `args.keys()`, `args.values()`
+    /// The result of `args.items()`, `args.keys()` or `args.values()`.
     fn items_outside(&mut self, o: OuterId, method: &str) -> Value {
         let any = if self.maps_to_tensors(o) { ANY_VALUE } else { Value::Unknown };
         let item = Value::Outer(self.outer_item(o, any));
@@ -320,12 +324,12 @@ impl Interp<'_> {
                 self.many(pair)
             }
             "values" => self.many(item),
-            // Keys are mostly text, but may be devices as well.
+            // Keys are strings in most cases, but may be devices.
             _ => self.many(Value::Unknown),
         }
     }
 
-    /// `x.to(…)`, `x.float()`: the same elsewhere, or with other numbers.
+    /// `x.to(…)`, `x.float()`: the same value on another device, or with another number type.
     fn transfer_outside(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let t = self.tensor_of_outer(o, e);
         let moved = self.tensor_method(t, name, args, e, base);
@@ -337,7 +341,7 @@ impl Interp<'_> {
         moved
     }
 
-    /// `net.parameters()` and the like: tensors that live with it.
+    /// The tensors of `net.parameters()` and similar methods. They are on the device of `net`.
     fn parameters_outside(&mut self, o: OuterId, method: &str, e: ExprId) -> Value {
         let device = self.device_of_outer(o, e);
         let p = self.tensor(Tensor {
@@ -354,7 +358,7 @@ impl Interp<'_> {
 
     /// The result of a method of which nothing is known.
     fn result_of_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId) -> Value {
-        // The result of an outside thing's method has an identity by what was called.
+        // The result of an outside value's method is identified by the method.
         let method = self.outer_attr(o, name);
         if args.values().next().is_none() {
             let key = OuterKey::Item { base: method, key: Some(Value::None) };

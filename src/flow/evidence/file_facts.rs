@@ -1,4 +1,4 @@
-//! What a file as a whole says of the machine.
+//! What a whole file shows about the machine.
 
 use crate::flow::domain::atom::{Atom, backend};
 use crate::flow::domain::diagram::{Cond, TRUE};
@@ -13,20 +13,20 @@ use crate::sym::Sym;
 use crate::torch::{self};
 use crate::world::Backend;
 
-/// The files of a program, for questions about one as a whole.
+/// The files of a program, for queries about whole files.
 #[derive(Clone, Copy)]
 pub(crate) struct Files<'p>(pub(crate) &'p Program);
 
 impl Files<'_> {
-    /// Is the file plainly written for CUDA alone?
+    /// Whether the file is clearly written for CUDA only.
     pub(crate) fn cuda_only_file(self, relevance: &Relevance, module: ModIdx) -> bool {
         relevance.cuda_only.contains(module)
             || self.defines_kernels(module)
             || self.imports_kernels(relevance, module)
     }
 
-    /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
-    /// there is a way on without them.
+    /// Whether the file imports kernels that another file of the project compiles at import, as in
+    /// `from .backend import _backend`. An import with a fallback does not count.
     fn imports_kernels(self, relevance: &Relevance, module: ModIdx) -> bool {
         if !relevance.cuda_only.may_hold_kernels(self.0) {
             return false;
@@ -48,7 +48,7 @@ impl Files<'_> {
         kernels.any(|(_, &at)| !tried(at))
     }
 
-    /// `_backend = load(name=…, sources=["kernel.cu"])`
+    /// Whether the variable holds compiled kernels: `_backend = load(name=…, sources=["kernel.cu"])`.
     fn are_kernels(self, module: ModIdx, name: Sym) -> bool {
         let linked = self.0.get(module);
         let slot = linked.names.get(&name).copied().unwrap_or(Slot::MAX);
@@ -56,7 +56,8 @@ impl Files<'_> {
         compiles_at(self.0, module, e)
     }
 
-    /// `@triton.jit`, wherever in the file that was imported: the other functions are there to start the kernel.
+    /// Whether a function in the file has `@triton.jit`, under any import. Then the other functions exist to launch the
+    /// kernel.
     fn defines_kernels(self, module: ModIdx) -> bool {
         let ir = &self.0.get(module).ir;
         ir.functions.iter().flat_map(|f| ir.list(f.decorators)).any(|&d| {
@@ -69,7 +70,7 @@ impl Files<'_> {
         })
     }
 
-    /// Does a function of the file refuse to go on without CUDA? Then the others may count on it.
+    /// Whether a function of the file raises without CUDA. Then the others may rely on CUDA.
     pub(crate) fn refuses_without_cuda(self, module: ModIdx) -> bool {
         let ir = &self.0.get(module).ir;
         (1..ir.functions.len()).any(|n| {
@@ -100,9 +101,9 @@ impl Files<'_> {
 }
 
 impl Interp<'_> {
-    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone, or of a file that cannot do without
-    /// one: what follows has it. At the top of a file, in a `try`, that is the rest of its body, and wherever a variable says
-    /// that it came to its end.
+    /// Handles an import in a function such as `import amp_C`: an extension that the project builds for CUDA only, or a
+    /// file that needs CUDA. The code after it has CUDA. At the top of a file, only an import in a `try` is handled. It
+    /// holds for the rest of the body, and wherever a variable shows that the body completed.
     pub(crate) fn imports_extension(&mut self, import: &crate::ir::Import, at: Span) {
         let here = self.here();
         let (module, top, tried) = (here.module, here.func == FuncId(0), !here.tries.is_empty());
@@ -119,7 +120,7 @@ impl Interp<'_> {
         let needs = matches!(target, Some(&(Target::Module(m) | Target::Member(m, _)))
             if !top && self.relevance.cuda_only.contains(m));
         if needs {
-            // Whatever needs CUDA later is in its shadow.
+            // Later uses of CUDA are in the shadow of this import: without CUDA, the import has already failed.
             let place = Place { file: self.linked().ir.file, span: at };
             let shadow = self.atoms.add(Atom::Shadow { place });
             self.tests.kernels_imported.insert(shadow);
@@ -136,7 +137,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Without that back end this raises: what follows has it.
+    /// Records that this point raises without the back end: the code after it has it.
     pub(crate) fn cannot_do_without(&mut self, b: Backend) {
         let there = self.available(Some(b));
         if self.caught_around() {
@@ -146,7 +147,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
+    /// The condition from a file's unconditional top-level imports: the machine must have the back ends of the
+    /// plug-ins.
     pub(crate) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
         let ir = &self.program.get(module).ir;
         let mut cond = TRUE;
@@ -163,7 +165,8 @@ impl Interp<'_> {
         cond
     }
 
-    /// `torch.npu.is_available()` where nobody has imported `torch_npu`: the module itself may be missing.
+    /// Checks `torch.npu.is_available()` where the file does not import `torch_npu`: the attribute `torch.npu` itself
+    /// may be missing.
     pub(crate) fn check_plugin(&mut self, path: Sym, backend: Backend, e: ExprId) {
         let imported = |m: ModIdx| {
             self.program
@@ -191,7 +194,7 @@ impl Interp<'_> {
     }
 }
 
-/// The body of a `try` with handlers.
+/// The span of the body of a `try` with handlers.
 fn tried(ir: &Module, stmt: &Stmt) -> Option<Span> {
     let Stmt::Try { body, handlers, .. } = stmt else { return None };
     let (first, last) = (ir.block(*body).first()?, ir.block(*body).last()?);

@@ -1,4 +1,4 @@
-//! `isinstance`: what is known of a value, and what the answer says of it.
+//! `isinstance`: what is known about a value, and what the result shows about it.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
@@ -24,13 +24,13 @@ impl Interp<'_> {
             return self.each(v, &mut |i, v| i.is_instance(v, at, args, e));
         }
         let cond = match (v, class) {
-            // Its annotation says so, and so do the callers, as far as they are checked.
+            // The annotation says that it is a tensor. So do the callers, as far as they are checked.
             (Value::Outer(o), Value::External(path))
                 if path.as_str() == "torch.Tensor" && self.is_given_a_tensor(o) =>
             {
                 TRUE
             }
-            // One of CUDA's is there, and only where that is.
+            // A tensor of a CUDA class is on CUDA, and exists only if CUDA is available.
             (v, Value::External(path)) if is_cuda_class(path) => {
                 let (kind, there) = (self.instance_flag(v, class, at, e), self.is_on_cuda(v, e));
                 self.d.and(kind, there)
@@ -41,7 +41,7 @@ impl Interp<'_> {
             (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
                 if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
             }
-            // Nothing is known of it, or not enough.
+            // Not enough is known about the value.
             (Value::Unknown | Value::Host(Host::Other) | Value::Tensor(_), Value::External(path))
                 if path.as_str() == "torch.Tensor" =>
             {
@@ -66,9 +66,9 @@ impl Interp<'_> {
         Value::Bool(cond)
     }
 
-    /// `isinstance(x, torch.Tensor)` of something from outside.
+    /// The condition of `isinstance(x, torch.Tensor)` for an outside value.
     fn outside_is_tensor(&mut self, o: OuterId, path: Sym, at: ExprId) -> Cond {
-        // In the branch where it is one, it is one.
+        // In the true branch the value is a tensor.
         self.evidence.tensor_proofs.insert(o);
         let is = self.named_flag(o, Value::External(path), at);
         if path.as_str() == "torch.Tensor" {
@@ -82,7 +82,7 @@ impl Interp<'_> {
         is
     }
 
-    /// `isinstance(x, Net)` of an object and a class of the project.
+    /// The condition of `isinstance(x, Net)` for an object and a class of the project.
     fn object_is_instance(&mut self, id: ObjId, key: ClassKey, e: ExprId) -> Cond {
         match self.obj(id).class {
             Some(k) => {
@@ -95,13 +95,14 @@ impl Interp<'_> {
                     FALSE
                 }
             }
-            // `[Layer(), Layer()]` is a list, and of no class of the project.
+            // `[Layer(), Layer()]` is a list, not an instance of a class of the project.
             None if self.is_plain_collection(id) && !self.is_collection(key) => FALSE,
             None => self.unknown_test(e),
         }
     }
 
-    /// Whether something from outside is of a class, and what it is not then.
+    /// The condition under which an outside value is an instance of the class. Records what the value cannot be under
+    /// that condition.
     fn outside_is_instance(&mut self, o: OuterId, class: Value, at: ExprId) -> Cond {
         let is = self.named_flag(o, class, at);
         self.is_of_another_library(Value::Outer(o), class, is);
@@ -128,13 +129,13 @@ impl Interp<'_> {
         matches!(self.obj(id).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false })
     }
 
-    /// May a class of the project be one of Python's collections?
+    /// Whether a class of the project may be a subclass of one of Python's collections.
     fn is_collection(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         info.unknown_base || !self.is_module_class(key) && !info.externals.is_empty()
     }
 
-    /// Whether the value is of the class, apart from where it is.
+    /// The condition under which the value is of the class, apart from its device.
     fn instance_flag(&mut self, v: Value, class: Value, at: ExprId, e: ExprId) -> Cond {
         match v {
             Value::Outer(o) => {
@@ -145,7 +146,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.is_cuda`
+    /// The condition of `x.is_cuda`.
     fn is_on_cuda(&mut self, v: Value, e: ExprId) -> Cond {
         let cuda = Device::Cuda(None);
         let device = match v {
@@ -156,8 +157,9 @@ impl Interp<'_> {
         self.is_device(device, cuda, e)
     }
 
-    /// Is the module one of these wrappers for several devices? The wrapper stands for what it wraps, so one that may have been
-    /// wrapped may be either; nothing if the class is none of them, or where others may have made it.
+    /// Whether the module is one of the wrappers for several devices. The engine represents a wrapper by the module in
+    /// it, so a module that may have been wrapped can be either. `None` if the class is no wrapper, or if other code
+    /// may have made the module.
     fn is_wrapper(&mut self, id: ObjId, class: Value, e: ExprId) -> Option<Cond> {
         let wrappers = match class {
             Value::External(path) => is_wrapper_class(path),
@@ -187,7 +189,7 @@ impl Interp<'_> {
         Some(self.d.and(when, either))
     }
 
-    /// The module is wrapped here: in `DistributedDataParallel` if it says `processes`, else in `DataParallel`.
+    /// Records that the module is wrapped here, in `DistributedDataParallel` if `processes`, else in `DataParallel`.
     pub(crate) fn wrap(&mut self, args: &Args, processes: bool) {
         if let Some((Value::Object(id), _)) = args.get(0, "module") {
             let path = self.path;
@@ -203,29 +205,29 @@ impl Interp<'_> {
     }
 }
 
-/// `torch.Tensor`, `torch.FloatTensor`, …
+/// Whether the path is a tensor class: `torch.Tensor`, `torch.FloatTensor`, ….
 fn is_tensor_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
 }
 
-/// `DataParallel`, `DistributedDataParallel`
+/// Whether the path is `DataParallel` or `DistributedDataParallel`.
 pub(crate) fn is_wrapper_class(path: Sym) -> bool {
     let path = crate::torch::canonical(path);
     matches!(path.as_str(), "torch.nn.DataParallel" | "torch.nn.parallel.DistributedDataParallel")
 }
 
-/// `torch.cuda.FloatTensor`
+/// Whether the path is a tensor class of CUDA: `torch.cuda.FloatTensor`.
 fn is_cuda_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.cuda.") && path.as_str().ends_with("Tensor")
 }
 
-/// `torch.nn.Module`, or one of PyTorch's layers.
+/// Whether the path is `torch.nn.Module` or one of PyTorch's layers.
 pub(crate) fn is_module_path(path: Sym) -> bool {
     let base = crate::torch::base_class(path).is_some_and(|b| b.kind == crate::torch::Base::Module);
     base || crate::torch::module(path).is_some()
 }
 
-/// Is a constant of the program of this class of Python's own or of PyTorch's?
+/// Whether a constant of the program is of this class of Python or PyTorch.
 pub(crate) fn literal_is(v: Value, path: &str) -> Option<bool> {
     let own: &[&str] = match v {
         Value::Bool(c) if c == TRUE || c == FALSE => &["builtins.bool", "builtins.int"],

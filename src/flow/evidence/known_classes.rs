@@ -1,4 +1,4 @@
-//! Of which classes a value is known to be.
+//! The classes that a value is known to have.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::{Host, SeqId, Value};
@@ -8,7 +8,8 @@ use crate::flow::machine::frame::ObjKind;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
+    /// Whether the value is an instance of the class, if known. Tensors, containers and plain values have known
+    /// classes. An instance may be of a subclass.
     pub(crate) fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
         let path = match class {
             Value::External(path) => path.as_str(),
@@ -18,7 +19,7 @@ impl Interp<'_> {
         if let Some(is) = literal_is(v, path) {
             return Some(is);
         }
-        // Devices and their names are no numbers.
+        // Devices, device names, `None` and tensors are no integers.
         if path == "builtins.int"
             && self
                 .values_of(v)
@@ -32,7 +33,7 @@ impl Interp<'_> {
         {
             return Some(false);
         }
-        // What is kept as a device has been made by `torch.device`, or does as well as one.
+        // `torch.device` made the value, or the value is equivalent to one.
         if let (Value::Device(_), "torch.device") = (v, path) {
             return Some(true);
         }
@@ -41,7 +42,7 @@ impl Interp<'_> {
         {
             return Some(is);
         }
-        // What NumPy gives is mostly one; numbers are rarely asked.
+        // A result of NumPy is an array in most cases; programs rarely test numbers.
         if path == "numpy.ndarray" {
             return self.is_known_array(v);
         }
@@ -58,7 +59,7 @@ impl Interp<'_> {
     /// The same for a tuple of classes.
     fn known_instance_of_any(&self, v: Value, classes: SeqId) -> Option<bool> {
         let known: Vec<_> = self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
-        // Whatever can be gone over like this one, it is one or the other.
+        // The engine does not distinguish lists and tuples, but a sequence is one of the two.
         let either = |name| {
             let path = Value::External(Sym::new(name));
             self.t.seqs.get(classes.0).contains(&path)
@@ -73,7 +74,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it an array of NumPy's, as far as is known?
+    /// Whether the value is a NumPy array, if known.
     fn is_known_array(&self, v: Value) -> Option<bool> {
         match v {
             Value::Host(Host::Array | Host::Doubles) => Some(true),
@@ -83,12 +84,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it of this class, which is a tensor's or one of Python's for plain values, as far as is known?
+    /// Whether the value is of this class, a tensor class or a plain Python class, if known.
     fn is_known_plain(&self, v: Value, path: &str) -> Option<bool> {
         match v {
             Value::Object(id) => match self.obj(id).kind {
                 ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
-                // Sets are kept like lists.
+                // The engine represents sets like lists.
                 ObjKind::List { module: false } if path != "builtins.list" => Some(false),
                 ObjKind::List { module: false } if self.heap.true_lists.contains(&id) => Some(true),
                 _ => None,
@@ -101,13 +102,13 @@ impl Interp<'_> {
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
             Value::Device(_) => Some(false),
-            // Who asks whether a number is a tensor is given tensors as well: both ways are gone.
+            // A test whether a number is a tensor shows that tensors are passed as well: both branches are interpreted.
             Value::Int(_) if path != "torch.Tensor" => Some(false),
             _ => None,
         }
     }
 
-    /// A parameter with a plain annotation `Tensor`, and nothing that it is otherwise.
+    /// Whether the value is a parameter with the plain annotation `Tensor` and no default.
     pub(crate) fn is_given_a_tensor(&self, o: crate::flow::domain::value::OuterId) -> bool {
         let crate::flow::domain::value::OuterKey::Param { module, func, index } = self.t.get_outer(o).key
         else {
@@ -121,7 +122,8 @@ impl Interp<'_> {
         })
     }
 
-    /// A parameter that is a tensor by its annotation unless it is of the class that is asked for: `Union[str, Tensor]`.
+    /// Whether the annotation of the parameter leaves only tensors if the value is not of the tested class:
+    /// `Union[str, Tensor]`.
     pub(crate) fn leaves_a_tensor(&self, o: crate::flow::domain::value::OuterId, class: Value) -> bool {
         let crate::flow::domain::value::OuterKey::Param { module, func, index } = self.t.get_outer(o).key
         else {
@@ -144,7 +146,8 @@ impl Interp<'_> {
             })
     }
 
-    /// Where this holds the value is of a class that is neither PyTorch's nor the project's: nobody here knows its methods.
+    /// Records that under this condition the value is of a class outside PyTorch and the project, whose methods are
+    /// unknown.
     pub(crate) fn is_of_another_library(
         &mut self,
         v: Value,
@@ -162,7 +165,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is this reached only if the value is of such a class?
+    /// Whether the current path implies that the value is of such a class.
     pub(crate) fn is_foreign_here(&mut self, v: Value) -> bool {
         match self.evidence.foreign_kinds.get(&v) {
             Some(&when) => self.d.implies(self.path, when),
@@ -170,7 +173,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Where this holds the outside thing is no tensor.
+    /// Records that under this condition the outside value is no tensor.
     pub(crate) fn is_no_tensor(
         &mut self,
         o: crate::flow::domain::value::OuterId,
@@ -181,20 +184,20 @@ impl Interp<'_> {
         self.evidence.no_tensors.insert(o, when);
     }
 
-    /// Is this reached only if the outside thing is of a class that no tensor has, or not a tensor?
+    /// Whether the current path implies that the outside value is no tensor, or is of a class that no tensor has.
     pub(crate) fn is_asked_otherwise(&mut self, o: crate::flow::domain::value::OuterId) -> bool {
         let known = [self.evidence.no_tensors.get(&o).copied(), self.evidence.other_kinds.get(&o).copied()];
         known.into_iter().flatten().any(|other| self.d.implies(self.path, other))
     }
 
-    /// Is this reached only if something of which nothing is known is no tensor? What tensors meet here is then a guess:
-    /// of two arguments the one often decides what the other is.
+    /// Whether the current path implies that some unknown value is no tensor. Then the uses of tensors here are
+    /// uncertain: one argument often decides the type of another.
     pub(crate) fn for_no_tensors(&mut self) -> bool {
         let asked: Vec<_> = self.tests.tensor_or_not.iter().copied().collect();
         asked.into_iter().any(|atom| self.implied(self.path, atom, false))
     }
 
-    /// A class, or several, whose instances hold numbers and are no tensors.
+    /// Whether the class, or each of several, holds numbers on the host and is no tensor class.
     pub(crate) fn classes_of_the_host(&self, class: Value) -> bool {
         match class {
             Value::External(path) => matches!(
@@ -206,7 +209,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A class of numbers, or several: a tensor of one has no dimensions.
+    /// Whether the class, or each of several, is a number class: a tensor made of such a value has no dimensions.
     pub(crate) fn classes_of_numbers(&self, class: Value) -> bool {
         match class {
             Value::External(path) => matches!(
@@ -227,14 +230,14 @@ impl Interp<'_> {
         }
     }
 
-    /// Is this reached only if the outside thing is a number?
+    /// Whether the current path implies that the outside value is a number.
     pub(crate) fn is_number_here(&mut self, v: Value) -> bool {
         let Value::Outer(o) = v else { return false };
         let Some(&when) = self.evidence.numbers.get(&o) else { return false };
         self.d.implies(self.path, when)
     }
 
-    /// A class, or several, that no tensor is of.
+    /// Whether the class, or each of several, has no tensor as an instance.
     pub(crate) fn classes_of_others(&self, class: Value) -> bool {
         match class {
             Value::External(path) => {
@@ -250,10 +253,10 @@ impl Interp<'_> {
     }
 }
 
-/// Is no tensor an instance of this class?
+/// Whether no tensor is an instance of this class.
 fn no_tensor_class(path: &str) -> bool {
     let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
-    // `torch.Tensor` is registered with none of the abstract collections, and `Sequence` looks at no methods.
+    // `torch.Tensor` is not registered with any abstract collection, and `Sequence` does not check for methods.
     let sequence = matches!(
         path,
         "typing.Sequence"

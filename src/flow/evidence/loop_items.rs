@@ -1,4 +1,5 @@
-//! What a loop draws in one piece is in one place: when the program has to move one part of a batch, the others are on the host.
+//! Parts of one loop item start on one device. If the program has to move one part of a batch, the others are on the
+//! host.
 
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::dims::Dims;
@@ -8,7 +9,7 @@ use crate::flow::observers::mismatch::clash::refused;
 use crate::flow::observers::mismatch::meet::{Clash, Difference, Party};
 
 impl Interp<'_> {
-    /// A part of what a loop draws is moved.
+    /// Records that the program moves a part of a loop item.
     pub(crate) fn part_moves(&mut self, o: OuterId) {
         match self.drawn_with(o) {
             Some(whole) => {
@@ -17,7 +18,7 @@ impl Interp<'_> {
                     parts.push(o);
                 }
             }
-            // All parts at once, or nobody knows which.
+            // It moves all parts at once, or an unknown one.
             None => {
                 let whole = match self.t.get_outer(o).key {
                     OuterKey::Item { base, key: None } if self.is_drawn(base) => base,
@@ -28,7 +29,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The item of a loop that it is a part of, by a key that is known.
+    /// The loop item that contains the value under a known key.
     pub(crate) fn drawn_with(&self, o: OuterId) -> Option<OuterId> {
         match self.t.get_outer(o).key {
             OuterKey::Item { base, key: Some(_) } if self.is_drawn(base) => Some(base),
@@ -36,13 +37,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it what a loop takes out of something that came from outside?
+    /// Whether the value is an item of a loop over an outside value.
     fn is_drawn(&self, o: OuterId) -> bool {
         matches!(self.t.get_outer(o).key, OuterKey::Item { key: None, .. })
     }
 
-    /// Where two parties differ since one went where a part of a batch went, and the other is another part of that batch,
-    /// which was left behind.
+    /// The clashes between one party that was moved with a part of a batch, and another part of the same batch that was
+    /// not moved.
     pub(crate) fn left_of_batch(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         if self.evidence.moved_parts.is_empty() {
             return Vec::new();
@@ -52,7 +53,7 @@ impl Interp<'_> {
             for (leaf, device, origin) in self.device_leaves(stray.device) {
                 let Device::Of(part) = device else { continue };
                 let Some(siblings) = self.moved_siblings(part) else { continue };
-                // What a loader collates has a dimension more than one of its items.
+                // A batch from a loader has one dimension more than its items.
                 let itself = self.t.origins.get(origin.0).place == self.place(stray.expr);
                 let collated = itself && self.is_of_batch_outside(part);
                 let dims = if collated { Dims::SOME } else { stray.dims };
@@ -90,7 +91,7 @@ impl Interp<'_> {
         found
     }
 
-    /// The parts that the program moves of the batch that this is a part of, if nothing is known of this one.
+    /// The moved parts of the batch that contains `part`, if nothing shows where `part` itself is.
     fn moved_siblings(&self, part: OuterId) -> Option<Vec<OuterId>> {
         let whole = self.drawn_with(part)?;
         let brought = self.evidence.brought_along.contains(&part);
@@ -104,7 +105,7 @@ impl Interp<'_> {
         Some(siblings.collect())
     }
 
-    /// When one of them has gone to this device on the way here.
+    /// The condition under which one of the siblings was moved to this device on the way here.
     fn any_went(&mut self, siblings: &[OuterId], target: Device, at: &Party) -> Cond {
         let mut moved = FALSE;
         for &sibling in siblings {
@@ -121,7 +122,7 @@ impl Interp<'_> {
     }
 }
 
-/// A device for which the host is another one.
+/// Whether the device certainly differs from the host's, or is a device that the program names.
 const fn is_elsewhere(device: Device) -> bool {
     matches!(device, Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Named(_))
 }

@@ -1,4 +1,4 @@
-//! What shows an unknown value to be a tensor, a module, a number or something else.
+//! Evidence that an unknown value is a tensor, a module, a number or something else.
 
 pub(crate) mod boolean_masks;
 pub(crate) mod checkpoint_parts;
@@ -19,53 +19,54 @@ use crate::flow::domain::store::Cell;
 use crate::flow::domain::value::{OriginId, OuterId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What unknown values have shown themselves to be.
+/// What the evidence shows about unknown values.
 #[derive(Default)]
 pub(crate) struct Evidence {
-    /// Outside things that are seen to be tensors.
+    /// Outside values that are known to be tensors.
     pub(crate) tensor_proofs: FxHashSet<OuterId>,
-    /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
+    /// The outside value whose own method gave a result, by the result's origin. `x.reshape(-1)` is on the device of
+    /// `x`, and is a tensor if `x` is one.
     pub(crate) own_results: FxHashMap<OriginId, OuterId>,
-    /// Those of them that arithmetic with a number gave.
+    /// Those results that arithmetic with a number gave.
     pub(crate) own_numbers: FxHashSet<OriginId>,
-    /// Outside things that have been asked for their length.
+    /// Outside values whose length the program has read.
     pub(crate) sized: FxHashSet<OuterId>,
-    /// When outside things are known to be no tensors.
+    /// The condition under which an outside value is no tensor.
     pub(crate) no_tensors: FxHashMap<OuterId, Cond>,
-    /// Where these hold the outside things are numbers.
+    /// The condition under which an outside value is a number.
     pub(crate) numbers: FxHashMap<OuterId, Cond>,
-    /// When outside things have been asked to be of a class that no tensor has.
+    /// The condition under which an outside value is of a class that no tensor has.
     pub(crate) other_kinds: FxHashMap<OuterId, Cond>,
-    /// Outside things that are used as sizes.
+    /// Outside values that are used as sizes.
     pub(crate) size_proofs: FxHashSet<OuterId>,
-    /// When values have been asked to be of a class of another library.
+    /// The condition under which a value is of a class of another library.
     pub(crate) foreign_kinds: FxHashMap<Value, Cond>,
-    /// What was assigned to attributes and items of outside things.
+    /// Values that the program assigned to attributes and items of outside values.
     pub(crate) outer_writes: FxHashMap<OuterId, Cell>,
-    /// What `.to()` has made of outside things, which moves those in place that are modules.
+    /// The results of `.to()` on outside values. `.to()` moves a module in place.
     pub(crate) outer_moves: FxHashMap<OuterId, Cell>,
-    /// What has been taken out of files that were read to a known device, with that.
+    /// Parts of files that were loaded to a known device, with that device.
     pub(crate) out_of_files: FxHashMap<OuterId, Dd>,
-    /// The same by the reason why something is there.
+    /// The same parts by the origin of the device.
     pub(crate) file_parts: FxHashMap<OriginId, OuterId>,
-    /// Parts of outside things into which the program has written something, and whether that was always a number.
+    /// Parts of outside values into which the program has written, and whether each written value was a number.
     pub(crate) numbers_written: FxHashMap<OuterId, bool>,
-    /// Outside things whose `.device` the program has read.
+    /// Outside values whose `.device` the program has read.
     pub(crate) asked_for_device: FxHashSet<OuterId>,
-    /// Parts of what loops draw that the program moves, by what is drawn.
+    /// Parts of loop items that the program moves, by item.
     pub(crate) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
-    /// What loops draw that the program moves as a whole.
+    /// Loop items that the program moves as a whole.
     pub(crate) moved_wholes: FxHashSet<OuterId>,
-    /// What is given to a module that brings its inputs along.
+    /// Arguments of modules that move their inputs to their own device.
     pub(crate) brought_along: FxHashSet<OuterId>,
-    /// Outside things that have shown to be modules.
+    /// Outside values that are known to be modules.
     pub(crate) shown_modules: FxHashSet<OuterId>,
-    /// The same by the moves that they come from.
+    /// The same by the origin of their move.
     pub(crate) moved_modules: FxHashSet<OriginId>,
-    /// Outside things in wrappers that bring their inputs along.
+    /// Outside values in wrappers that move their inputs.
     pub(crate) scattering_outside: FxHashSet<OuterId>,
-    /// The same by the moves that they come from.
+    /// The same by the origin of their move.
     pub(crate) scattering_moves: FxHashSet<OriginId>,
-    /// Outside things that tell PyTorch the type of numbers.
+    /// Outside values that the program passes to PyTorch as the number type to use.
     pub(crate) typed_like: FxHashSet<OuterId>,
 }

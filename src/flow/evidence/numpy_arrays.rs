@@ -1,4 +1,4 @@
-//! NumPy arrays: which of them are of 64-bit floating point, as most are unless told otherwise.
+//! NumPy arrays: which of them are 64-bit floating point, the default of most functions.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -6,7 +6,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, UnaryOp};
 use crate::sym::Sym;
 
-/// NumPy functions that give `float64` unless told otherwise, with the position of `dtype`.
+/// NumPy functions that give `float64` by default, with the position of `dtype`.
 const CREATES: &[(&str, usize)] = &[
     ("zeros", 1),
     ("ones", 1),
@@ -33,7 +33,7 @@ const CREATES: &[(&str, usize)] = &[
     ("random.beta", 9),
     ("random.gamma", 9),
 ];
-/// NumPy functions and methods that give `float64` when an argument is.
+/// NumPy functions and methods that give `float64` if an argument is `float64`.
 const ARRAYS_KEEP: &[&str] = &[
     "abs",
     "add",
@@ -95,10 +95,10 @@ const ARRAYS_KEEP: &[&str] = &[
     "var",
     "vstack",
 ];
-/// NumPy functions and methods that give one number, unless they are told an axis.
+/// NumPy functions and methods that give one number, unless an axis is given.
 const REDUCE: &[&str] =
     &["argmax", "argmin", "average", "max", "mean", "median", "min", "prod", "ptp", "std", "sum", "var"];
-/// NumPy functions that give a number of numbers.
+/// NumPy functions that give a number if the arguments are numbers.
 const OF_NUMBERS: &[&str] = &[
     "abs", "add", "ceil", "clip", "cos", "divide", "exp", "expm1", "floor", "log", "log10", "log1p", "log2",
     "maximum", "minimum", "multiply", "power", "round", "sin", "sqrt", "square", "subtract", "tan", "tanh",
@@ -107,7 +107,7 @@ const OF_NUMBERS: &[&str] = &[
 const SHAPES: &[&str] = &["flatten", "ravel", "repeat", "reshape", "nonzero", "tolist"];
 
 impl Interp<'_> {
-    /// The result of a NumPy function: of 64 bits by default, by `dtype`, or by its arguments.
+    /// The result of a NumPy function: 64-bit by default, by `dtype`, or by its arguments.
     pub(crate) fn array_of(&self, name: &str, args: &Args) -> Value {
         let name = name.strip_prefix("numpy.").unwrap_or(name);
         let created = CREATES.iter().find(|c| c.0 == name);
@@ -144,8 +144,8 @@ impl Interp<'_> {
         }
     }
 
-    /// May it just as well be a number: `np.log(a / b)`, of which nobody knows that one of them is an array, a product of
-    /// all that is in two arrays, a draw without a size?
+    /// Whether the result may be a number. Examples: `np.log(a / b)` where neither is known to be an array, a product
+    /// of two arrays, a random draw without a size.
     fn may_give_number(&self, name: &str, args: &Args) -> bool {
         let axis = args.keyword("axis").is_some() || args.open;
         if OF_NUMBERS.contains(&name) {
@@ -165,7 +165,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it an array or a list for certain?
+    /// Whether the value is certainly an array or a list.
     fn has_elements(&self, v: Value) -> bool {
         match v {
             Self::ARRAY | Self::DOUBLES | Value::Seq(_) | Value::Many(_) | Value::Object(_) => true,
@@ -174,21 +174,21 @@ impl Interp<'_> {
         }
     }
 
-    /// A method of an array that has numbers of 64 bits, or may have them.
+    /// A method of an array that has 64-bit numbers, or may have them.
     pub(crate) fn array_method(&self, array: Value, name: Sym, args: &Args) -> Value {
         let doubles = match name.as_str() {
             "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
             name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
         };
         match Self::array_or_number(doubles, Self::gives_number(name.as_str(), args, 0)) {
-            // What is given a shape has one.
+            // The result of a method that sets the shape has a shape, so it is an array.
             Self::ARRAY if array == Self::NUMBERS && !SHAPES.contains(&name.as_str()) => Self::NUMBERS,
             v => v,
         }
     }
 
-    /// Does the function give one number: of all that is in an array, or of numbers alone? `arrays` are the positional
-    /// arguments that come before the axis.
+    /// Whether the function gives one number: a reduction of a whole array, or a function of numbers only. `arrays` is
+    /// the number of positional arguments before the axis.
     fn gives_number(name: &str, args: &Args, arrays: usize) -> bool {
         let axis = args.positional.len() > arrays || !args.keywords.is_empty() || args.open;
         let number = |v: Value| matches!(v, Value::Int(_) | Self::NUMBER);
@@ -207,7 +207,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A list with an array of 64 bits in it.
+    /// Whether the value is a list that contains a 64-bit array.
     fn holds_doubles(&self, v: Value) -> bool {
         matches!(v, Value::Object(_) | Value::Seq(_) | Value::Many(_))
             && match v {
@@ -219,7 +219,7 @@ impl Interp<'_> {
             }
     }
 
-    /// A list of numbers, some of them written with a point.
+    /// Whether the expression is a list of number literals, at least one of them a float.
     fn writes_floats(&self, e: ExprId) -> bool {
         fn all(i: &Interp<'_>, e: ExprId, float: &mut bool) -> bool {
             let ir = &i.linked().ir;

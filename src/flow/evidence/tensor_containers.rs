@@ -1,4 +1,4 @@
-//! Outside things that are made of tensors: what a loop takes out of them, and an item of them, is one.
+//! Outside values that contain tensors: their loop items and their items are tensors.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{OuterId, OuterKey, Role, Tensor, Value};
@@ -10,14 +10,14 @@ use crate::sym::Sym;
 use crate::torch::{self, Base};
 
 impl Interp<'_> {
-    /// Is it a tensor, and nobody asks whether it is one?
+    /// Whether the value is a tensor, and no test asks whether it is one.
     pub(crate) fn has_rows(&self, o: OuterId) -> bool {
         self.is_tensorish(o)
             && !self.evidence.no_tensors.contains_key(&o)
             && !self.evidence.other_kinds.contains_key(&o)
     }
 
-    /// A row of an outside tensor: a number, if the tensor is a vector.
+    /// A row of an outside tensor. It is a number if the tensor is a vector.
     pub(crate) fn row_outside(&mut self, o: OuterId, at: ExprId) -> Value {
         let device = self.device_of_outer(o, at);
         self.tensor(Tensor {
@@ -30,7 +30,8 @@ impl Interp<'_> {
         })
     }
 
-    /// Is each item of the outside thing a tensor: a parameter `list[Tensor]`, and what `ctx.save_for_backward` has kept?
+    /// Whether each item of the outside value is a tensor: a parameter `list[Tensor]`, or the tensors from
+    /// `ctx.save_for_backward`.
     pub(crate) fn holds_tensors(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Param { module, func, index } => self
@@ -47,7 +48,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a parameter `dict[str, Tensor]`: each of its values is a tensor?
+    /// Whether the value is a parameter `dict[str, Tensor]`, so that each of its values is a tensor.
     pub(crate) fn maps_to_tensors(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Param { module, func, index } => self
@@ -57,8 +58,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Has it a length: a parameter that is a list by its annotation, and what is asked for it by somebody who does not wonder
-    /// whether it is a number?
+    /// Whether the value has a length. Either its annotation says that it is a list, or the program reads its length
+    /// and never tests whether it is a number.
     pub(crate) fn is_sized(&self, o: OuterId) -> bool {
         if let OuterKey::Param { module, func, index } = self.t.get_outer(o).key
             && let Some((m, a)) = self.annotation_of(module, func, index)
@@ -73,8 +74,8 @@ impl Interp<'_> {
             && !self.tests.atoms.contains_key(&wonders)
     }
 
-    /// The annotation of a parameter, with the file that it is written in: that of the name's one value where the project has a
-    /// name for it, `Batch = dict[str, Tensor]`.
+    /// The annotation of a parameter, with the file that contains it. If the annotation is a name for a type of the
+    /// project, such as `Batch = dict[str, Tensor]`, the result is the named type.
     pub(crate) fn annotation_of(&self, module: ModIdx, func: FuncId, index: u16) -> Option<(ModIdx, ExprId)> {
         const MAX_NAMES: usize = 3;
         let param = self.program.get(module).ir.function(func).params.get(usize::from(index))?;
@@ -86,9 +87,9 @@ impl Interp<'_> {
         Some(at)
     }
 
-    /// Is it a part of what a loop takes out of a data loader: `for x, y in loader`, `batch["x"]`? A batch as a whole may be an
-    /// object that moves in place; what it is made of are tensors. So is what has a device and is so deep in what a loop
-    /// goes over, whatever that is called.
+    /// Whether the value is a part of an item of a loop over a data loader: `for x, y in loader`, `batch["x"]`. A batch
+    /// as a whole may be an object that moves in place, but its parts are tensors. So is a part with a device at that
+    /// depth of any other loop item.
     pub(crate) fn is_of_batch_outside(&self, o: OuterId) -> bool {
         let part_of = |o: OuterId| match self.t.get_outer(o).key {
             OuterKey::Item { base, .. } => Some(base),
@@ -101,13 +102,13 @@ impl Interp<'_> {
         }
         let text = self.t.get_outer(whole).text.to_ascii_lowercase();
         let name = text.rsplit('.').next().unwrap_or_default();
-        // No loader has an index: `loaders[0]` is one of several, and what a loop takes out of that is a whole batch.
+        // A loader has no index: `loaders[0]` is one of several, and an item of a loop over it is a whole batch.
         let several = picked || name.ends_with("loaders");
         depth > usize::from(several) && name.contains("loader")
             || depth > 0 && self.evidence.asked_for_device.contains(&o) && !self.says_modules(whole)
     }
 
-    /// Is it a parameter whose annotation speaks of modules, however deep: `dict[str, dict[str, nn.Module]]`?
+    /// Whether the value is a parameter whose annotation names modules at any depth: `dict[str, dict[str, nn.Module]]`.
     fn says_modules(&self, o: OuterId) -> bool {
         let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
         let Some((m, annotation)) = self.annotation_of(module, func, index) else { return false };
@@ -120,7 +121,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it what `backward` is given: a tensor, where it is used like one?
+    /// Whether the value is an argument of `backward`. It is a tensor if it is used like one.
     pub(crate) fn is_gradient(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Param { module, func, index } => index > 0 && self.is_backward(module, func),
@@ -128,7 +129,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it the `backward` of an `autograd.Function`, which is given tensors after its context?
+    /// Whether the function is the `backward` of an `autograd.Function`. Its parameters after the context are tensors.
     pub(crate) fn is_backward(&self, module: ModIdx, func: FuncId) -> bool {
         let function = self.program.get(module).ir.function(func);
         function.name.as_str() == "backward"

@@ -1,4 +1,4 @@
-//! What shows an outside thing to be a tensor: attributes and methods that nothing else has.
+//! Evidence that an outside value is a tensor: attributes and methods that only tensors have.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::Sym;
 
-/// Attributes and methods that only tensors have: who has one of them is a tensor.
+/// Attributes and methods that only tensors have.
 const ONLY_TENSORS: &[&str] = &[
     "addmm",
     "backward",
@@ -107,7 +107,7 @@ const ONLY_TENSORS: &[&str] = &[
     "int",
 ];
 
-/// Methods that only tensors have, where others have attributes of that name: `module.stride`, `array.size`.
+/// Methods that only tensors have. Other types may have an attribute of the same name: `module.stride`, `array.size`.
 const ONLY_TENSORS_CALL: &[&str] = &[
     "abs",
     "abs_",
@@ -176,17 +176,17 @@ static ONLY: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| ONLY_TENSORS.iter().map
 static ONLY_CALL: LazyLock<FxHashSet<Sym>> =
     LazyLock::new(|| ONLY_TENSORS_CALL.iter().map(|n| Sym::new(n)).collect());
 
-/// Does whoever has an attribute of this name show to be a tensor?
+/// Whether an attribute of this name shows that the value is a tensor.
 pub(crate) fn only_tensors_have(name: Sym) -> bool {
     ONLY.contains(&name)
 }
 
-/// Does whoever has a method of this name show to be a tensor?
+/// Whether a method call of this name shows that the receiver is a tensor.
 pub(crate) fn only_tensors_do(name: Sym) -> bool {
     ONLY.contains(&name) || ONLY_CALL.contains(&name)
 }
 
-/// Does whoever has a method of this name show to be a tensor, given what it takes? Arrays have `axis` for `dim`, and
+/// Whether a method call with these arguments shows that the receiver is a tensor. Arrays have `axis` for `dim`, and
 /// `view` with a type.
 pub(crate) fn only_tensors_take(name: Sym, args: &Args) -> bool {
     match name.as_str() {
@@ -203,20 +203,21 @@ pub(crate) fn only_tensors_take(name: Sym, args: &Args) -> bool {
     }
 }
 
-/// Does no tensor's method of this name take what this one is given? `loader.new(num_workers=0)`
+/// Whether the tensor method of this name cannot take these arguments: `loader.new(num_workers=0)`.
 pub(crate) fn no_tensors_take(name: Sym, args: &Args) -> bool {
     name.as_str() == "new" && args.keywords.iter().any(|(k, ..)| k.as_str() != "device")
 }
 
 impl Interp<'_> {
-    /// Has the outside thing been asked for something that no tensor has?
+    /// Whether the program has read an attribute of the outside value that no tensor has.
     pub(crate) fn has_what_no_tensor_has(&self, o: OuterId) -> bool {
         self.t.outers.iter().any(
             |other| matches!(other.key, OuterKey::Attr { base, name } if base == o && !is_tensor_attribute(name)),
         )
     }
 
-    /// Handed over in a list of tensors: it is one, and so is what its own method made it of.
+    /// Records that the value is passed in a list of tensors: it is a tensor, and so is the value whose own method gave
+    /// it.
     pub(crate) fn shown_in_list(&mut self, v: Value) {
         match v {
             Value::Outer(o) => {
@@ -231,8 +232,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `y.to(found.device)`: the function that is interpreted for itself moves something to where a call's result is, which
-    /// may be anywhere, then.
+    /// Handles `y.to(found.device)`: the symbolic function moves a value to the device of a call's result. That result
+    /// may then be on any device.
     pub(crate) fn goes_after(&mut self, target: Dd, named: Option<ExprId>) {
         self.follows(target);
         let asked = named.and_then(|at| self.asked_for_its_device(at));
@@ -247,7 +248,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `found` in `found.device`, a variable of the function.
+    /// The name `found` in `found.device`, if it is a local variable.
     fn asked_for_its_device(&self, e: ExprId) -> Option<Sym> {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(e) else { return None };
@@ -259,7 +260,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Of two operands one is taken for a tensor, and the other one has been asked for its device: it is one, too.
+    /// Handles two operands of which one is a tensor. If the program has read the device of the other, it is a tensor
+    /// as well.
     pub(crate) fn shown_by_company(&mut self, a: Value, b: Value) {
         for (v, other) in [(a, b), (b, a)] {
             if let Value::Outer(o) = v
@@ -276,7 +278,7 @@ impl Interp<'_> {
         matches!(self.t.get_outer(o).key, OuterKey::Result { .. })
     }
 
-    /// The outside thing whose own method gave what is on this device.
+    /// The outside value whose own method gave the value on this device.
     pub(crate) fn made_by_own_method(&self, device: Dd) -> Option<OuterId> {
         let (place, origin) = *self.t.places.get(self.d.as_leaf(device)?);
         match place {
@@ -285,8 +287,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What an outside thing gave by itself is on this device: a method of it, or it with a number. If that turns out to be
-    /// a tensor, so is the thing.
+    /// Records that the outside value `whole` alone gave the value on this device, by a method or by arithmetic with a
+    /// number. If the result is shown to be a tensor, so is the outside value.
     pub(crate) fn is_made_by_own(&mut self, whole: Value, device: Dd) {
         if let Value::Outer(o) = whole
             && let Some(leaf) = self.d.as_leaf(device)
@@ -297,7 +299,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same of an outside thing with a number: `factor / 255`.
+    /// The same for an outside value in arithmetic with a number: `factor / 255`.
     pub(crate) fn is_made_with_number(&mut self, whole: Value, device: Dd) {
         self.is_made_by_own(whole, device);
         if let Some(leaf) = self.d.as_leaf(device) {
@@ -308,15 +310,15 @@ impl Interp<'_> {
         }
     }
 
-    /// The outside thing that is a tensor if this is one. In `image * (factor / 255)` a tensor takes part, and that the product is
-    /// one shows nothing of the factor.
+    /// The outside value that is a tensor if `t` is one. In `image * (factor / 255)` another tensor takes part, so the
+    /// product shows nothing about `factor`.
     fn shown_through(&self, t: Tensor) -> Option<OuterId> {
         let o = self.made_by_own_method(t.device)?;
         let origin = self.t.places.get(self.d.as_leaf(t.device)?).1;
         (!t.certain || !self.evidence.own_numbers.contains(&origin)).then_some(o)
     }
 
-    /// A function that takes tensors alone is given what an outside thing's own method gave.
+    /// Handles a result of an outside value's own method as argument of a function that only takes tensors.
     pub(crate) fn shown_by_taker(&mut self, v: Value) {
         if let Value::Tensor(t) = v
             && let Some(o) = self.shown_through(self.get_tensor(t))
@@ -325,7 +327,8 @@ impl Interp<'_> {
         }
     }
 
-    /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
+    /// Handles a method call on the result of an outside value's own method. The method may show that the outside value
+    /// is a tensor.
     pub(crate) fn shown_by_result(&mut self, t: Tensor, name: Sym) {
         if let Some(o) = self.shown_through(t)
             && only_tensors_do(name)
@@ -335,7 +338,7 @@ impl Interp<'_> {
     }
 }
 
-/// Do tensors have an attribute or method of this name?
+/// Whether tensors have an attribute or method of this name.
 pub(crate) fn is_tensor_attribute(name: Sym) -> bool {
     const FIELDS: &[&str] = &[
         "shape",

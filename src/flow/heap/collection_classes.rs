@@ -1,4 +1,5 @@
-//! Classes of the project that are one of Python's collections: `class Batch(dict)`, `class Parts(list)`, `class Place(Enum)`.
+//! Classes of the project that inherit from one of Python's collections: `class Batch(dict)`, `class Parts(list)`,
+//! `class Place(Enum)`.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -7,7 +8,7 @@ use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
-/// Methods that say otherwise what such an object gives.
+/// Methods that change how such an object is filled or read.
 const OWN_WAYS: &[&str] = &[
     "items",
     "values",
@@ -25,21 +26,22 @@ const OWN_WAYS: &[&str] = &[
     "sort",
 ];
 
-/// Special methods that say nothing of that.
+/// Special methods that do not.
 const HARMLESS: &[&str] = &["__repr__", "__str__", "__call__", "__hash__", "__eq__"];
 
 impl Interp<'_> {
-    /// `Batch(x=x)`, where `class Batch(dict)` leaves it as it is how a dict is filled and read: a dict, or a list, with methods of its own.
+    /// Handles `Batch(x=x)`, where `class Batch(dict)` does not change how a dict is filled and read. The result is a
+    /// dict, or a list, with additional methods.
     pub(crate) fn make_own_collection(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Option<Value> {
         let name = self.kind_of_collection(key)?;
-        // `class Options(dict)`, whose `__getattr__` gives its items, sets them by `__setattr__` as well.
+        // If `__getattr__` of `class Options(dict)` gives its items, its `__setattr__` sets them as well.
         let by_attribute = name == "dict" && self.class_attr(key, Sym::new("__getattr__")).is_some();
         if !by_attribute && !self.is_plain_collection_class(key) {
             return None;
         }
         let made = self.builtin(Sym::new(name), args, e);
         let Value::Object(id) = made else { return None };
-        // Its own methods are those of its class.
+        // Its own methods come from its class.
         self.objects[id.0 as usize].class = Some(key);
         Some(made)
     }
@@ -52,7 +54,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does the class leave it to its base how it is made, filled and read? A data class does not.
+    /// Whether the class inherits construction, writes and reads from its base unchanged. A data class does not.
     fn is_plain_collection_class(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         let decorated = |k: &ClassKey| self.program.get(k.module).ir.class(k.class).decorators.len > 0;
@@ -65,13 +67,13 @@ impl Interp<'_> {
             })
     }
 
-    /// Is it derived from `enum.Enum` or its like?
+    /// Whether the class is a subclass of `enum.Enum` or a similar class.
     pub(crate) fn is_enum(&self, key: ClassKey) -> bool {
         self.program.class(key).externals.iter().any(|base| base.as_str().starts_with("enum."))
     }
 }
 
-/// Does a method of this name say how the object is made, filled or read, or what comes of an operator?
+/// Whether a method of this name defines construction, writes, reads or an operator of the object.
 fn is_own_way(name: &str) -> bool {
     OWN_WAYS.contains(&name) || name.starts_with("__") && !HARMLESS.contains(&name)
 }

@@ -6,14 +6,14 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::machine::statements::loops::Iteration;
 use crate::ir::ExprId;
 
-/// With more different values than this a list's are not told apart.
+/// The maximum number of different values of a list that are kept separately.
 const MAX_BESIDE: usize = 4;
 
-/// A list that is repeated to more elements than this has any number of them.
+/// The maximum number of elements of a repeated list that are kept separately.
 pub(crate) const MAX_REPEATED: usize = 8;
 
 impl Interp<'_> {
-    /// A container's content as a value: `Seq`, `Many` or something unknown.
+    /// A container's content as a value: `Seq`, `Many` or an unknown value.
     pub(crate) fn content(&self, v: Value) -> Value {
         match v {
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { .. }) => self.own(id),
@@ -51,9 +51,9 @@ impl Interp<'_> {
         }
     }
 
-    /// What a loop goes over, of a dict that has other keys here than there: each with its condition. Not where
-    /// objects are in it: moving those that nobody has put there changes nothing for anybody, while a condition
-    /// on the move would have to be found again wherever they are used.
+    /// The items of a loop over a dict whose keys depend on conditions. The result has each key set with its condition.
+    /// Unknown if the items contain objects: a move of an object has no effect on a path where the dict does not have
+    /// it. A condition on the move would have to be matched at each use.
     pub(crate) fn listed_either(&mut self, content: Value, pairs: bool) -> Value {
         self.each(content, &mut |i, c| {
             let Value::Seq(s) = c else { return Value::Unknown };
@@ -69,7 +69,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The same of a dict that has other keys here than there: all that it may have.
+    /// All key-value pairs that such a dict may have.
     pub(crate) fn all_pairs(&self, id: ObjId) -> Option<Vec<Value>> {
         let Value::Choice(_) = self.own(id) else { return self.dict_items(Value::Object(id)) };
         let mut pairs: Vec<Value> = Vec::new();
@@ -84,7 +84,7 @@ impl Interp<'_> {
         Some(pairs)
     }
 
-    /// As many elements as a target list wants.
+    /// The elements for a target list of `wanted` variables.
     pub(crate) fn elements(&mut self, v: Value, wanted: usize, at: ExprId) -> Vec<Value> {
         if let Some(items) = self.exact_elements(v) {
             if items.len() == wanted {
@@ -124,7 +124,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Any one element.
+    /// An arbitrary element.
     pub(crate) fn some_element(&mut self, v: Value, at: ExprId) -> Value {
         match self.iteration(v, at) {
             Iteration::Any(v) => v,
@@ -138,7 +138,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What each element is of a container of nobody knows how many.
+    /// The value of each element of a container of unknown length.
     pub(crate) fn each_of(&self, many: u32) -> Value {
         match *self.t.values.get(many) {
             Value::Absent => Value::Unknown,
@@ -146,7 +146,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What a loop over the value goes over.
+    /// The items of a loop over the value.
     pub(crate) fn iteration(&mut self, v: Value, at: ExprId) -> Iteration {
         if let Some(items) = self.exact_elements(v) {
             return Iteration::Exact(items);
@@ -158,7 +158,7 @@ impl Interp<'_> {
         }
         let item = match v {
             Value::Many(m) => self.each_of(m),
-            // One thing or another, whose elements are as different.
+            // Several alternatives with different elements.
             Value::Choice(_) => {
                 let before = self.path;
                 let item = self.each(v, &mut |i, v| i.some_element(v, at));
@@ -180,18 +180,18 @@ impl Interp<'_> {
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => self.each_of(m),
                 (ObjKind::Loader | ObjKind::Items, item) => item,
-                // One list here and a longer one there.
+                // The list has different lengths on different paths.
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => Value::Unknown,
                 _ => Value::Unknown,
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
-            // A number or a row.
+            // An item is a number or a row.
             Value::Host(Host::Array) => Self::NUMBERS,
             Value::Host(h) => Value::Host(h),
             _ => Value::Unknown,
         };
         Iteration::Any(match item {
-            // Some element of it: not the one that another look at it gives.
+            // An arbitrary element: it differs from the element that another expression gives.
             Value::Unknown => match self.result_of(at) {
                 Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
                 v => v,
@@ -200,7 +200,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The element of the second pass: outside containers give another one.
+    /// The element in the second pass of a loop. Outside containers give another element.
     pub(crate) fn next_item(&mut self, iterable: Value, item: Value, at: ExprId) -> Value {
         match (iterable, item) {
             (Value::Object(id), _) if self.obj(id).class.is_some() => item,
@@ -232,7 +232,7 @@ impl Interp<'_> {
         self.set_own(id, new);
     }
 
-    /// Any number of values like these, of which each is there: what is appended in a loop stands beside the rest.
+    /// Any number of values like these, each of which is present: a value appended in a loop is kept beside the others.
     pub(crate) fn many_beside(&mut self, items: &[Value]) -> Value {
         if let &[a, b] = items
             && a != b
@@ -264,18 +264,18 @@ impl Interp<'_> {
         self.many(joined)
     }
 
-    /// What is certainly among many values like this one.
+    /// The values that are certainly among many values like this one.
     pub(crate) fn members(&self, v: Value) -> Vec<Value> {
         self.heap.side_by_side.get(&v).map_or_else(|| vec![v], Clone::clone)
     }
 }
 
-/// Is it a key that is written down?
+/// Whether the value is a literal key.
 pub(crate) fn is_plain_key(v: Value) -> bool {
     matches!(v, Value::Str(..) | Value::Int(_))
 }
 
-/// The key without where it was written.
+/// The key without its origin.
 pub(crate) fn plain_key(v: Value) -> Value {
     match v {
         Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
@@ -283,10 +283,10 @@ pub(crate) fn plain_key(v: Value) -> Value {
     }
 }
 
-/// In a dict with more keys and values than this none is looked for.
+/// The maximum length of the pairs list, keys and values together, in which a repeated key is searched.
 const MANY_KEYS: usize = 128;
 
-/// `{"device": "cpu", **options}`: a key that is there again has the later value, in the place of the earlier one.
+/// `{"device": "cpu", **options}`: a repeated key has the last value, at the position of the first.
 pub(crate) fn last_of_each_key(items: Vec<Value>) -> Vec<Value> {
     let mut pairs: Vec<Value> = Vec::with_capacity(items.len());
     for pair in items.chunks_exact(2) {

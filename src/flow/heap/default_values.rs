@@ -1,5 +1,5 @@
-//! Dicts that have a value for every key, what `get()` gives for a key that is not there, and dicts that have other keys
-//! here than there: `if wanted: losses["edges"] = …`.
+//! Dicts with a default value for every key, `get()` for a missing key, and dicts whose keys depend on conditions:
+//! `if wanted: losses["edges"] = …`.
 
 use crate::flow::domain::value::{ObjId, SeqId, Value};
 use crate::flow::heap::containers::{is_plain_key, plain_key};
@@ -9,16 +9,16 @@ use crate::flow::machine::{Interp, MAX_ELEMENTS};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
-/// The field of a `defaultdict` that says whether it holds dicts, or lists, or what makes its values.
+/// The field of a `defaultdict` that holds whether its values are dicts or lists, or the function that makes them.
 const DEFAULT: &str = " default";
 
-/// With more different sets of keys than this a dict's items are not told apart.
+/// The maximum number of different key sets for which a dict's items are kept separately.
 const MAX_CONTENTS: usize = 16;
 
 const LIST: ObjKind = ObjKind::List { module: false };
 
 impl Interp<'_> {
-    /// `defaultdict(list)`. What begins with a number is not followed.
+    /// Makes `defaultdict(list)`. A dict whose values start as a number is not followed.
     pub(crate) fn default_dict(&mut self, args: &Args, e: ExprId) -> Value {
         let dict = match args.positional.as_slice() {
             [(Value::External(path), _)] if args.keywords.is_empty() && !args.open => match path.as_str() {
@@ -38,7 +38,7 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// `d.get(key, default)` of a script's dict that has no such key.
+    /// The result of `d.get(key, default)` for a script's dict without that key.
     pub(crate) fn missing(
         &mut self,
         id: ObjId,
@@ -55,7 +55,7 @@ impl Interp<'_> {
             .then_some(default)
     }
 
-    /// `d[key]` of a dict.
+    /// Reads `d[key]` of a dict.
     pub(crate) fn dict_item(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
         match self.get_field(id, Sym::new(DEFAULT)) {
             Value::Absent => self.dict_get(id, key, e),
@@ -64,7 +64,7 @@ impl Interp<'_> {
                 self.set_default(id, key, default, e)
             }
             dict => {
-                // It was perhaps there before, with what somebody else has put into it.
+                // The key may have been there before, with content from elsewhere.
                 let content = self.many(Value::Absent);
                 let kind = if dict == Value::Bool(crate::flow::domain::diagram::TRUE) {
                     ObjKind::Dict { module: false }
@@ -77,7 +77,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `d.setdefault(key, default)`: what is there, and what is put there if nothing was.
+    /// `d.setdefault(key, default)`: the existing value, or the default, which is stored.
     pub(crate) fn set_default(&mut self, id: ObjId, key: Value, default: Value, e: ExprId) -> Value {
         let pairs = self.dict_items(Value::Object(id));
         let equal: Vec<crate::flow::domain::diagram::Cond> = match &pairs {
@@ -87,7 +87,7 @@ impl Interp<'_> {
         if !equal.contains(&crate::flow::domain::diagram::TRUE) {
             let held = self.own(id);
             self.set_object_item(id, key, default);
-            // It may have been there: then it stays.
+            // The key may exist already. Then its value stays.
             if pairs.is_none() || equal.iter().any(|&c| c != crate::flow::domain::diagram::FALSE) {
                 let mut values = match (&pairs, held) {
                     (Some(pairs), _) => pairs.iter().skip(1).step_by(2).copied().collect(),
@@ -102,7 +102,7 @@ impl Interp<'_> {
         self.dict_get(id, key, e)
     }
 
-    /// The item of a dict that has other keys here than there, and `missing` where it is not in it.
+    /// The item of a dict whose keys depend on conditions, and `missing` where the key is absent.
     pub(crate) fn item_of_either(&mut self, id: ObjId, key: Value, missing: Value) -> Value {
         let content = self.own(id);
         self.each(content, &mut |i, content| {
@@ -117,7 +117,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The same for `losses["edges"] = value`.
+    /// The same for a store: `losses["edges"] = value`.
     pub(crate) fn set_item_of_either(&mut self, id: ObjId, key: Value, value: Value) {
         let content = self.own(id);
         let new = if self.values_of(content).len() > MAX_CONTENTS {
@@ -131,7 +131,7 @@ impl Interp<'_> {
         self.set_own(id, new);
     }
 
-    /// A dict's content with one more item, or another value for one.
+    /// A dict's content with one more item, or with a new value for an existing key.
     pub(crate) fn with_pair(&mut self, content: SeqId, key: Value, value: Value) -> Value {
         let mut items = self.seq_items(content).to_vec();
         let wanted = plain_key(key);

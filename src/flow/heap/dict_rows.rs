@@ -1,5 +1,5 @@
-//! Rows of a table: dicts of the same keys in one list. Where nobody knows which of them is meant, one stands for all, with
-//! what each key may be.
+//! Rows of a table: dicts with the same keys in one list. Where the row is unknown, one dict stands for all, and each
+//! key has the join of the rows' values.
 
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::heap::containers::plain_key;
@@ -11,7 +11,7 @@ impl Interp<'_> {
         self.obj(id).kind == ObjKind::Dict { module: false }
     }
 
-    /// What stands for two dicts, if they have the same keys.
+    /// The dict that stands for two dicts, if they have the same keys.
     pub(crate) fn row_of_table(&mut self, x: ObjId, y: ObjId) -> Value {
         let (Value::Seq(a), Value::Seq(b)) = (self.own(x), self.own(y)) else { return Value::Unknown };
         let (a, b) = (self.seq_items(a), self.seq_items(b));
@@ -38,7 +38,8 @@ impl Interp<'_> {
         Value::Object(row)
     }
 
-    /// An item of a dict is set. True if that has been done: of a row, which may be any of several, and then they all may have it.
+    /// Sets an item of a dict that stands for several rows, and of all those rows, because any of them may be meant.
+    /// Gives whether it did.
     pub(crate) fn set_item_of_row(&mut self, id: ObjId, key: Value, value: Value) -> bool {
         if !self.heap.rows.contains_key(&id) {
             return false;

@@ -1,4 +1,4 @@
-//! `b[i]`, read and assigned.
+//! Index expressions: `b[i]`, read and assigned.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::Meeting;
@@ -11,7 +11,7 @@ use crate::ir::{Expr, ExprId, Whole};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `base[index]`
+    /// Reads `base[index]`.
     pub(crate) fn index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
         match b {
             Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
@@ -37,7 +37,8 @@ impl Interp<'_> {
                 if matches!((self.obj(id).kind, self.own(id)), (ObjKind::List { .. }, Value::Seq(_))) =>
             {
                 let part = self.index(self.own(id), i, e, base, index);
-                // `ModuleList` and `ParameterList` give one of their kind (torch/nn/modules/container.py, `__getitem__`).
+                // A slice of `ModuleList` or `ParameterList` is of the same type (torch/nn/modules/container.py,
+                // `__getitem__`).
                 if i == Value::Slice && self.obj(id).kind == (ObjKind::List { module: true }) {
                     return Value::Object(self.object(ObjKind::List { module: true }, None, part));
                 }
@@ -49,7 +50,7 @@ impl Interp<'_> {
                 Value::Str(name, _) => self.class_variable(key, name).unwrap_or(Value::Unknown),
                 _ => self.result_of(e),
             },
-            // A number or a row.
+            // The item is a number or a row.
             Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => Self::NUMBERS,
             Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
@@ -68,7 +69,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `items[1:]` or `items[:1]`; the items themselves for other slices.
+    /// The part of the items for `items[1:]` or `items[:1]`. `Err` with all items for other slices.
     fn slice_of(&self, items: &[Value], slice: ExprId) -> Result<Vec<Value>, Box<[Value]>> {
         let ir = &self.linked().ir;
         let all = || Err(items.into());
@@ -93,7 +94,8 @@ impl Interp<'_> {
                 &[no, yes] => self.ite(c, yes, no),
                 _ => Value::Unknown,
             },
-            // Which part it is is not kept: all of it, as far as objects go, since moves must not be lost.
+            // The bounds of the slice are not kept. If the items contain objects, the result has all of them, so that
+            // no move is lost.
             Value::Slice if items.iter().any(|v| matches!(v, Value::Object(_))) => self.seq(items),
             Value::Slice => self.many_of(items),
             _ => {
@@ -114,7 +116,7 @@ impl Interp<'_> {
                 (v, i) => self.index(v, i, e, e, e),
             },
             ObjKind::Dict { .. } => self.dict_item(id, i, e),
-            // Part of a data set is one.
+            // A part of a data set is a data set.
             ObjKind::Items if i == Value::Slice => Value::Object(id),
             ObjKind::Items | ObjKind::Loader => self.own(id),
             ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => {
@@ -171,7 +173,7 @@ impl Interp<'_> {
                 let v = self.each_of(m);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
-            // Where the key is missing, this raises.
+            // This raises where the key is missing.
             Value::Choice(_) => match self.item_of_either(id, key, Value::Absent) {
                 Value::Absent => self.result_of(e),
                 v => v,
@@ -180,7 +182,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Indexing with a tensor among the indices: where that may be is PyTorch's to say.
+    /// Indexes a tensor. PyTorch's rules say where index tensors may be.
     pub(crate) fn index_tensor(
         &mut self,
         b: Value,
@@ -199,7 +201,7 @@ impl Interp<'_> {
             }
             return self.numbered_part(t, i);
         }
-        // That raises now, and gave a number before PyTorch 0.4: `loss.data[0]`.
+        // This raises now, and gave a number before PyTorch 0.4: `loss.data[0]`.
         if t.dims == Dims::ZERO && matches!(i, Value::Int(_)) {
             return Value::Unknown;
         }
@@ -210,7 +212,8 @@ impl Interp<'_> {
         self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, ..t })
     }
 
-    /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.
+    /// An item of a value that is a tensor or a collection of tensors. An item of a tensor may just as well be a
+    /// number.
     fn numbered_part(&mut self, t: Tensor, i: Value) -> Value {
         match self.part_of(t) {
             Value::Tensor(part) if matches!(i, Value::Int(_)) && self.get_tensor(part).dims == Dims::ANY => {
@@ -229,7 +232,7 @@ impl Interp<'_> {
         base: ExprId,
         index: ExprId,
     ) -> Value {
-        // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
+        // Only tensors take a tensor with dimensions as an index. Arrays may, but not one from the GPU.
         if self.picks_from_tensors(i) {
             self.evidence.tensor_proofs.insert(o);
         }
@@ -239,11 +242,11 @@ impl Interp<'_> {
         match i {
             Value::Slice => self.slice_of_outer(o, i, e, index),
             Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
-                // `edges[:, kept]`: whatever has several dimensions, and a tensor picks from one.
+                // `edges[:, kept]`: the value has several dimensions, and a tensor selects from one of them.
                 let certain = |v: Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
                 let by_tensor =
                     self.seq_items(id).iter().any(|&v| self.values_of(v).into_iter().any(certain));
-                // So does what has been asked for its device, and is no module then.
+                // The same holds if the program has read its device: it is no module then.
                 if by_tensor || self.evidence.asked_for_device.contains(&o) {
                     self.evidence.tensor_proofs.insert(o);
                 }
@@ -254,7 +257,7 @@ impl Interp<'_> {
                 }
                 part
             }
-            // A part of a tensor lives where the whole does, whatever picks it.
+            // A part of a tensor is on the tensor's device, for any index.
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
             _ => {
                 let item = if self.is_settings(e) { self.part_of_outer(o, i) } else { self.outer_item(o, i) };
@@ -263,7 +266,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `edges[:, 1:]`: a slice of a tensor is one for certain, and has dimensions.
+    /// `edges[:, 1:]`: a slice of a tensor is certainly a tensor, with dimensions.
     fn slice_of_outer(&mut self, o: OuterId, i: Value, e: ExprId, index: ExprId) -> Value {
         let part = self.tensor_of_outer(o, e);
         match part {
@@ -276,14 +279,15 @@ impl Interp<'_> {
         }
     }
 
-    /// `data["params"].thresholds`: is something read of it that neither tensors nor dicts of them have?
+    /// Whether the program reads an attribute of the item that neither tensors nor dicts of tensors have:
+    /// `data["params"].thresholds`.
     fn is_settings(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let of_tensors = |name: Sym| {
             crate::torch::method(name).is_some()
                 || matches!(name.as_str(), "shape" | "device" | "dtype" | "data" | "grad" | "T" | "ndim")
         };
-        // What is read of an expression is numbered next after it.
+        // An attribute expression has the number after its base.
         let attribute = ExprId(e.0 + 1);
         match ir.exprs.get(attribute.0 as usize) {
             Some(&Expr::Attr { base, name }) if base == e && !of_tensors(name) => {
@@ -293,18 +297,18 @@ impl Interp<'_> {
         }
     }
 
-    /// A tensor with dimensions, which as an index picks from nothing else.
+    /// Whether the value is a tensor with dimensions. As an index, it selects only from tensors.
     fn picks_from_tensors(&self, i: Value) -> bool {
         matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some())
     }
 
-    /// Is it a tensor that picks more than one number can, as an index?
+    /// Whether the value is a tensor that may select more than one element as an index.
     pub(crate) fn picks_several(&self, t: TensorId) -> bool {
         let t = self.get_tensor(t);
         t.certain && t.dims != Dims::ZERO && !t.dims.perhaps_a_number()
     }
 
-    /// Has it been moved to its device? That is no number, and no module either if it is used as an index.
+    /// Whether the tensor was moved to its device. Then it is no number. If it is an index, it is no module either.
     fn is_moved_index(&self, t: TensorId) -> bool {
         let t = self.get_tensor(t);
         let moved = |p: u32| {
@@ -315,8 +319,8 @@ impl Interp<'_> {
         t.dims != Dims::ZERO && !t.dims.perhaps_a_number() && self.d.as_leaf(t.device).is_some_and(moved)
     }
 
-    /// May it be a tensor that is used as an index? A bare parameter is as likely a number, and must still be shown to be
-    /// one.
+    /// Whether the value may be a tensor that is used as an index. A bare parameter is as likely a number, so it needs
+    /// evidence.
     pub(crate) fn may_pick(&self, i: Value) -> bool {
         match i {
             Value::Outer(o) => {
@@ -335,7 +339,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Gives what does not go together, if that is so and all of them are tensors for certain.
+    /// Checks the devices of a tensor and its indices. Gives the parties that clash, if they do and all are certainly
+    /// tensors.
     pub(crate) fn check_index(
         &mut self,
         b: Value,
@@ -347,7 +352,7 @@ impl Interp<'_> {
         let op = crate::torch::method(Sym::new("__getitem__"))?;
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let whole = self.party(b, base, rule(0))?;
-        // What is indexed with a tensor has dimensions.
+        // A value that is indexed with a tensor has dimensions.
         let whole = Party { dims: Dims::SOME, ..whole };
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),

@@ -1,4 +1,4 @@
-//! Items that are stored: `b[i] = x`.
+//! Stores of items: `b[i] = x`.
 
 use crate::flow::domain::event::Meeting;
 use crate::flow::domain::value::{Host, ObjId, OuterId, Tensor, Value};
@@ -10,7 +10,7 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `base[index] = value`
+    /// Assigns `base[index] = value`.
     pub(crate) fn set_item(
         &mut self,
         b: Value,
@@ -35,7 +35,7 @@ impl Interp<'_> {
                 self.call_function(m, f, None, Some(b), &args, at);
             }
             Value::Object(id) => {
-                // What a module's constructor puts into a container is as unregistered as what it appends to one.
+                // Values that a module's constructor stores in a container are not registered, as with `append`.
                 let kept = self.constructing() && !self.is_module_object(id);
                 let value =
                     if kept { self.kept(value, at, 1) } else { self.stored_item(id, value, at, base) };
@@ -52,7 +52,8 @@ impl Interp<'_> {
                 self.assign_tensor_item(b, i, value, at, base, index);
                 self.batch_is_changed(self.get_tensor(t), i, value, base);
             }
-            // An array takes its new values from an array. (A single number it asks for itself, wherever that is.)
+            // An array converts the tensor that is assigned to a slice of it. (It takes a single number from any
+            // device.)
             Value::Host(Host::Array | Host::Doubles | Host::Numbers)
                 if self.takes_a_slice(i)
                     && matches!(value, Value::Tensor(t) if self.get_tensor(t).dims.some()) =>
@@ -64,7 +65,7 @@ impl Interp<'_> {
                 self.check_fixed_visible(i, value, at);
             }
             Value::Outer(o) => {
-                // PyTorch takes the type of its numbers for one of its own, and items of it are assigned: no module.
+                // PyTorch uses its number type, and the program assigns its items: it is a tensor, not a module.
                 if self.evidence.typed_like.contains(&o) {
                     self.evidence.tensor_proofs.insert(o);
                 }
@@ -96,7 +97,7 @@ impl Interp<'_> {
         if let Value::Tensor(t) = b {
             let t = self.get_tensor(t);
             self.read_into(t, &[value], at);
-            // What may be a dict takes keys from anywhere.
+            // A value that may be a dict takes values from any device.
             if !t.certain {
                 return;
             }
@@ -105,8 +106,9 @@ impl Interp<'_> {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
-        // Where an index is does not matter: what is written through it brings it along. It only decides whether the
-        // value is copied, from wherever it is, as through integers and slices, or put.
+        // The device of an index does not matter: the write moves the index. The index only decides how the value is
+        // written. Integers and slices copy it from any device, and with index tensors it must be on the tensor's
+        // device.
         let (mut put, mut single) = (false, false);
         let mut unproven: Vec<OuterId> = Vec::new();
         let truths = self.are_truth_values(index);
@@ -119,12 +121,12 @@ impl Interp<'_> {
                         _ => None,
                     }));
                 }
-                // A number that is a tensor is taken from wherever it is.
+                // A tensor index that is a single number may be on any device.
                 Value::Tensor(t) if self.picks_several(t) => {
                     single |= !truths && !self.get_tensor(t).dims.some();
                     put |= self.party(v, index, rule(1)).is_some();
                 }
-                // Becomes a tensor where the whole is.
+                // A list as an index becomes a tensor on the device of the whole.
                 Value::Object(id) => {
                     put |= matches!(self.obj(id).kind, ObjKind::List { module: false })
                         && !self.holds_only_slices(id)
@@ -133,7 +135,8 @@ impl Interp<'_> {
                 _ => {}
             }
         }
-        // Leading dimensions of one are dropped (torch/csrc/autograd/python_variable_indexing.cpp, slicePrefix1sSize).
+        // PyTorch drops leading dimensions of size 1 (torch/csrc/autograd/python_variable_indexing.cpp,
+        // slicePrefix1sSize).
         let number = |t| {
             let Tensor { dims, bytes, .. } = self.get_tensor(t);
             dims.none() == Some(true) || dims.length() == Some(1) || bytes.is_some_and(|b| b <= 4)
@@ -145,19 +148,19 @@ impl Interp<'_> {
         {
             let before = self.events.len();
             self.meet(Meeting::Assignment, "assignment through an index", at, &[whole, value]);
-            // Through a number the value would be copied.
+            // If the index is a number, the value is copied. So the event needs evidence that it is a tensor.
             for pending in self.events.iter_mut().skip(before) {
                 pending.needs.extend(&unproven);
             }
         }
     }
 
-    /// `x[:2]`, `x[i, :2]`
+    /// Whether the index has a slice: `x[:2]`, `x[i, :2]`.
     fn takes_a_slice(&self, index: Value) -> bool {
         index == Value::Slice || matches!(index, Value::Seq(id) if self.seq_items(id).contains(&Value::Slice))
     }
 
-    /// `x[[slice(2), slice(3)]]` is `x[:2, :3]`.
+    /// Whether the index list holds only slices: `x[[slice(2), slice(3)]]` is `x[:2, :3]`.
     fn holds_only_slices(&self, id: ObjId) -> bool {
         match self.own(id) {
             Value::Seq(s) => {
@@ -177,7 +180,7 @@ impl Interp<'_> {
         if let (ObjKind::Dict { module: false }, Value::Choice(_)) = (self.obj(id).kind, content) {
             return self.set_item_of_either(id, i, value);
         }
-        // `ParameterDict` and `ParameterList` register what they get.
+        // `ParameterDict` and `ParameterList` register the values that they get.
         let registers =
             matches!(self.obj(id).kind, ObjKind::List { module: true } | ObjKind::Dict { module: true });
         let value = if registers { self.as_parameters(value) } else { value };
@@ -207,14 +210,14 @@ impl Interp<'_> {
                 let joined = self.blend(old, value);
                 self.many(joined)
             }
-            // One list here and a longer one there.
+            // The list has different lengths on different paths.
             (ObjKind::List { .. }, Value::Choice(_), _) => self.many(Value::Unknown),
             _ => return,
         };
         let asked = self.heap.asked_keys.get(&id).copied();
         self.set_own(id, new);
         if !matches!(new, Value::Seq(_)) {
-            // What else is in it has not changed.
+            // The other items have not changed.
             if let Some(version) = asked {
                 self.heap.asked_keys.insert(id, version);
             }

@@ -7,7 +7,7 @@ use crate::ir::{Block, Expr, ExprId, Module, Stmt, Var};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// What the first round of a loop puts into a container whose elements are not told apart.
+    /// Records what the first round of a loop stores in a container whose elements are not kept separately.
     pub(crate) fn note_put(&mut self, target: ExprId, id: ObjId, value: Value) {
         if let Some(l) = self.here_mut().loops.last_mut()
             && !l.put.iter().any(|p| p.0 == target)
@@ -16,8 +16,8 @@ impl Interp<'_> {
         }
     }
 
-    /// After the passes of a `for`: nothing is left in a container of what was in it if each round puts something in the place of
-    /// one of its elements, and there is a round for each.
+    /// Handles the end of a `for`. If each round replaces one element of the container, and there is a round for each
+    /// element, no old element remains.
     pub(crate) fn all_replaced(&mut self, target: ExprId, iter: ExprId, body: Block) {
         let Some(frame) = self.here().loops.last().filter(|l| !l.put.is_empty() && l.breaks.is_empty())
         else {
@@ -32,7 +32,7 @@ impl Interp<'_> {
             }
             _ => false,
         };
-        // What leaves a round early leaves some elements as they were.
+        // A statement that leaves a round early keeps some elements as they were.
         let assigned =
             ir.block(body).iter().take_while(|&&s| matches!(ir.stmt(s), Stmt::Assign { .. } | Stmt::Expr(_)));
         let whole: Vec<(ObjId, Value)> = assigned
@@ -53,8 +53,8 @@ impl Interp<'_> {
     }
 }
 
-/// The container that a loop has a round for each element of, and the variable that holds the place: `xs` and `i` of `for i in
-/// range(len(xs))`, of `for i, x in enumerate(xs)`, and of a dict's keys or items.
+/// The container whose elements the loop visits, and the variable with the position. These are `xs` and `i` of
+/// `for i in range(len(xs))` and of `for i, x in enumerate(xs)`. Loops over a dict's keys or items count as well.
 fn gone_through(ir: &Module, target: ExprId, iter: ExprId) -> Option<(ExprId, ExprId)> {
     let first = || match ir.expr(target) {
         Expr::Tuple(list) => ir.list(list).first().copied(),
@@ -77,7 +77,7 @@ fn gone_through(ir: &Module, target: ExprId, iter: ExprId) -> Option<(ExprId, Ex
     }
 }
 
-/// `xs` of `len(xs)`
+/// The argument `xs` of `len(xs)`.
 fn counted(ir: &Module, e: ExprId) -> Option<ExprId> {
     let Expr::Call(call) = ir.expr(e) else { return None };
     let call = ir.call(call);

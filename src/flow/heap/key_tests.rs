@@ -1,5 +1,5 @@
-//! Is a key in a dict of which nobody knows all keys? The answer is the same until somebody changes the dict, and `not in` is its
-//! opposite.
+//! Tests whether a key is in a dict whose keys are not all known. The answer is the same until the program changes the
+//! dict, and `not in` is its opposite.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::value::{NO_ORIGIN, ObjId, OuterId, OuterKey, Value};
@@ -9,7 +9,8 @@ use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `key in container`, of a list or dict made here; `None` for a key that is not written down.
+    /// The condition of `key in container`, for a list or dict that the program made. `None` for a key that is not a
+    /// literal.
     pub(crate) fn has_key(&mut self, id: ObjId, key: Value, e: ExprId) -> Option<Cond> {
         if !is_plain_key(key) {
             return None;
@@ -22,7 +23,7 @@ impl Interp<'_> {
         Some(put.map_or(there, |put| self.d.or(there, put)))
     }
 
-    /// `d[key] = …` has been done to a dict of which nobody knows all keys.
+    /// Records that `d[key] = …` ran on a dict whose keys are not all known.
     pub(crate) fn key_is_put(&mut self, id: ObjId, key: Value) {
         if !is_plain_key(key) || !self.is_plain_dict(id) {
             return;
@@ -33,7 +34,7 @@ impl Interp<'_> {
         self.heap.keys_put.insert((id, version, plain_key(key)), put);
     }
 
-    /// What is in the list or dict may be something else from here on.
+    /// Records that the content of the list or dict may change here.
     pub(crate) fn keys_change(&mut self, id: ObjId) {
         if !self.heap.asked_keys.is_empty()
             && let Some(version) = self.heap.asked_keys.get_mut(&id)
@@ -42,7 +43,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `"key" in settings`, of something from outside: what the program has written there is in it.
+    /// The condition of `"key" in settings`, for an outside value. A key that the program has written is in it.
     pub(crate) fn has_outside(&mut self, o: OuterId, name: Sym, e: ExprId) -> Cond {
         let key = Value::Str(name, NO_ORIGIN);
         let text = format!(" has {:?}", name.as_str());
@@ -62,7 +63,7 @@ impl Interp<'_> {
         self.d.or(came, put)
     }
 
-    /// `d` of `key in d.keys()`, which asks the same.
+    /// `d` of `key in d.keys()`, which is the same test as `key in d`.
     pub(crate) fn asked_for_keys(&mut self, e: ExprId) -> Option<Value> {
         let ir = &self.linked().ir;
         let Expr::Compare { right, .. } = ir.expr(e) else { return None };

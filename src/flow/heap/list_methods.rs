@@ -16,7 +16,7 @@ impl Interp<'_> {
                 let first = name.as_str() == "appendleft";
                 self.check_accumulated(v, e);
                 let v = match self.is_module_object(id) {
-                    // `ParameterList` makes parameters of tensors.
+                    // `ParameterList` makes parameters from tensors.
                     true => self.as_parameters(v),
                     false if self.constructing() => self.kept(v, at, 1),
                     false => v,
@@ -25,7 +25,7 @@ impl Interp<'_> {
                     self.set_own(id, new);
                     return Value::None;
                 }
-                // Inside a loop the number of elements is not known, but of a list that its round has made.
+                // Inside a loop the number of elements is unknown, unless the same round has made the list.
                 let new = match (self.own(id), self.is_gone_through(id, e)) {
                     (Value::Seq(s), true) => {
                         let mut items = self.seq_items(s).to_vec();
@@ -50,7 +50,7 @@ impl Interp<'_> {
                 self.extend_list(id, v, at);
                 Value::None
             }
-            // Of a set.
+            // `update` of a set.
             ("update", Some(_)) => {
                 for &(v, at) in &args.positional {
                     self.extend_list(id, v, at);
@@ -179,7 +179,7 @@ impl Interp<'_> {
             }
             "copy" => Value::Object(self.object(ObjKind::Dict { module: false }, None, content)),
             "to" => {
-                // A batch encoding moves in place and gives itself.
+                // A batch encoding moves in place and returns itself.
                 if let Some(device) = self.target_of_to(args, e) {
                     self.check_use(device, e, crate::flow::domain::event::UseKind::Transfer, "`.to()`");
                     let device = self.because(device, e, Reason::Moved);
@@ -202,8 +202,8 @@ impl Interp<'_> {
         })
     }
 
-    /// The value with what `f` makes of everything in it: of the elements of sequences, however deep, and of all alternatives.
-    /// Objects are left to `f`.
+    /// Applies `f` to each value in `v`: to the elements of sequences, at any depth, and to all alternatives. `f`
+    /// handles objects itself.
     pub(crate) fn each_within(&mut self, v: Value, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
         match v {
             Value::Seq(s) => {
@@ -224,7 +224,7 @@ impl Interp<'_> {
         if let Some(v) = self.own_binary(op, a, b, e) {
             return v;
         }
-        // `defaults | {"device": device}`: what is on the right counts.
+        // `defaults | {"device": device}`: the right operand wins.
         if op == BinOp::BitOr
             && let (Some(mut x), Some(y)) = (self.dict_items(a), self.dict_items(b))
         {
@@ -268,8 +268,8 @@ impl Interp<'_> {
         self.result_of(e)
     }
 
-    /// What is certainly in a list, be there more of it or not.
-    /// The tensors of lists that are added to one: the first may stand for all of them.
+    /// Records values that certainly are in a list together, whatever else is in it. For tensors of added lists, the
+    /// first may stand for all of them.
     fn note_together(&mut self, members: &[Value]) {
         let tensor = |v: &Value| if let Value::Tensor(t) = *v { Some(t) } else { None };
         let mut tensors = members.iter().filter_map(tensor);

@@ -1,4 +1,4 @@
-//! Collections and strings: elements, keys, items that are stored and removed.
+//! Collections and strings: elements, keys, stored and removed items.
 
 pub(crate) mod collection_classes;
 pub(crate) mod containers;
@@ -19,25 +19,25 @@ use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::value::{ObjId, TensorId, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is known of collections besides their elements.
+/// What is known of collections, apart from their elements.
 #[derive(Default)]
 pub(crate) struct Heap {
-    /// Values of which each is in a list, by what stands for all of them.
+    /// Values that are all in one list, by the value that stands for them.
     pub(crate) side_by_side: FxHashMap<Value, Vec<Value>>,
-    /// Those that are kept as lists and are lists for certain, not sets.
+    /// Objects of the list kind that are certainly lists, not sets.
     pub(crate) true_lists: FxHashSet<ObjId>,
-    /// Lists and dicts that have been asked for a key, with the number of changes since.
+    /// Lists and dicts that were tested for a key, with the number of changes since then.
     pub(crate) asked_keys: FxHashMap<ObjId, i64>,
-    /// When keys have been put into dicts, after so many changes.
+    /// The condition under which a key was stored in a dict, by dict, number of changes and key.
     pub(crate) keys_put: FxHashMap<(ObjId, i64, Value), Cond>,
-    /// Dicts, and what stands for several of them, each by the other.
+    /// Links between a dict and the dict that stands for several rows, in both directions.
     pub(crate) rows: FxHashMap<ObjId, Vec<ObjId>>,
-    /// What stands for all tensors of lists that have been added to one, and those tensors.
+    /// The tensors of added lists, by the tensor that stands for all of them.
     pub(crate) put_together: FxHashMap<TensorId, Vec<TensorId>>,
 }
 
 impl Heap {
-    /// Forgets objects from this number on.
+    /// Removes the objects from this number on.
     pub(crate) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.asked_keys.retain(|&id, _| old(id));

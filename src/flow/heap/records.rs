@@ -1,4 +1,4 @@
-//! Records: what data classes and named tuples are made of, and copies of them with other fields.
+//! Records: instances of data classes and named tuples, and copies of them with other fields.
 
 use crate::flow::domain::value::{NO_ORIGIN, ObjId, Value};
 use crate::flow::machine::Interp;
@@ -8,11 +8,12 @@ use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::{ClassKey, Resolved};
 use crate::sym::Sym;
 
-/// A field of a record: the class that says what it is by default, its name, and that default.
+/// A field of a record: the class that defines its default, its name, and the default.
 type Field = (ClassKey, Sym, Option<ExprId>);
 
 impl Interp<'_> {
-    /// Fills an instance of a class without `__init__`: a data class, a named tuple, or a class that only inherits from others.
+    /// Fills the fields of an instance without a custom `__init__`: a data class, a named tuple, or a class that only
+    /// inherits from such classes.
     pub(crate) fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args, e: ExprId) {
         for (position, (owner, name, default)) in self.record_fields(key).into_iter().enumerate() {
             let given = args.keywords.iter().find(|(n, ..)| *n == name).map(|&(_, v, _)| v);
@@ -40,7 +41,7 @@ impl Interp<'_> {
         self.post_init(id, e);
     }
 
-    /// The fields in the order in which a constructor takes them: those of the data classes that it builds on come first.
+    /// The fields in the order of the constructor's parameters: inherited fields of data classes come first.
     fn record_fields(&self, key: ClassKey) -> Vec<Field> {
         let mut fields: Vec<Field> = Vec::new();
         for &k in self.program.class(key).mro.iter().rev() {
@@ -61,7 +62,7 @@ impl Interp<'_> {
         fields
     }
 
-    /// `@dataclass`, `@dataclass(frozen=True)`
+    /// Whether the class is a data class: `@dataclass`, `@dataclass(frozen=True)`.
     fn is_data_class(&self, key: ClassKey) -> bool {
         let ir = &self.program.get(key.module).ir;
         ir.list(ir.class(key.class).decorators).iter().any(|&d| {
@@ -73,20 +74,20 @@ impl Interp<'_> {
         })
     }
 
-    /// What a data class does once its fields are there: its constructor calls `__post_init__`.
+    /// Calls `__post_init__` of a data class after its fields are set.
     pub(crate) fn post_init(&mut self, id: ObjId, e: ExprId) {
         let Some(key) = self.obj(id).class else { return };
         if !self.program.class(key).mro.iter().any(|&k| self.is_data_class(k)) {
             return;
         }
         let Some((m, f)) = self.program.find_method(key, Sym::new("__post_init__")) else { return };
-        // Fields that only it is given are not followed.
+        // A `__post_init__` with additional parameters is not interpreted.
         if self.program.get(m).ir.function(f).params.len() == 1 {
             self.call_function(m, f, None, Some(Value::Object(id)), &Args::default(), e);
         }
     }
 
-    /// `dataclasses.fields(x)`: things that have the names of its fields.
+    /// `dataclasses.fields(x)`: objects that have the names of the fields.
     pub(crate) fn fields_of(&mut self, v: Value) -> Option<Value> {
         let key = match v {
             Value::Class(key) => key,
@@ -106,7 +107,7 @@ impl Interp<'_> {
         Some(self.seq(&fields))
     }
 
-    /// `dataclasses.replace(x, y=y)`: another object like this one, but for these fields.
+    /// `dataclasses.replace(x, y=y)`: a copy with these fields replaced.
     pub(crate) fn replaced(&mut self, args: &Args, e: ExprId) -> Value {
         let Some(&(Value::Object(id), _)) = args.positional.first() else { return Value::Unknown };
         if self.obj(id).kind != ObjKind::Instance || self.obj(id).outer.is_some() || args.open {
@@ -117,7 +118,7 @@ impl Interp<'_> {
         Value::Object(new)
     }
 
-    /// `pair._replace(left=x)` of a named tuple that was made here.
+    /// `pair._replace(left=x)` of a named tuple that the program made.
     pub(crate) fn replaced_in_tuple(&mut self, id: ObjId, args: &Args) -> Option<Value> {
         let Value::Seq(old) = self.own(id) else { return None };
         if args.open || args.open_names || self.obj(id).outer.is_some() {
@@ -139,7 +140,7 @@ impl Interp<'_> {
         Some(Value::Object(new))
     }
 
-    /// Another object with the fields of this one, but for those that are given by name.
+    /// A copy of the object with the keyword arguments as new fields.
     fn with_fields(&mut self, id: ObjId, args: &Args) -> ObjId {
         let new = self.object(ObjKind::Instance, self.obj(id).class, Value::Absent);
         for (name, cell) in self.obj(id).attrs.clone() {

@@ -1,4 +1,4 @@
-//! What is taken out of lists and dicts, and lists that drop what they have no room for.
+//! Items that are removed from lists and dicts, and lists with a maximum length.
 
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
@@ -6,11 +6,11 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
-/// The attribute that lists have which drop what they have no room for.
+/// The attribute that marks a list with a maximum length.
 const BOUNDED: &str = " bounded";
 
 impl Interp<'_> {
-    /// `items.pop(n)`: one element, the last one unless a number is given, which the list has no longer.
+    /// `items.pop(n)`: removes and gives one element, by default the last.
     pub(crate) fn pop_element(&mut self, id: ObjId, number: Option<Value>, e: ExprId) -> Value {
         let some = self.some_element(Value::Object(id), e);
         let Value::Seq(s) = self.own(id) else { return self.drawn_apart(some) };
@@ -20,7 +20,7 @@ impl Interp<'_> {
             Some(Value::Int(n)) => place_of(n, items.len()),
             Some(_) => None,
         };
-        // In a loop nobody knows how many are gone.
+        // In a loop the number of removed elements is unknown.
         if let Some(at) = at.filter(|_| self.is_gone_through(id, e)) {
             let item = items.remove(at);
             let rest = self.seq(&items);
@@ -32,7 +32,7 @@ impl Interp<'_> {
         some
     }
 
-    /// `d.pop(key)` and `del d[key]`: the dict has it no longer.
+    /// `d.pop(key)` and `del d[key]`: removes the key.
     pub(crate) fn drop_key(&mut self, id: ObjId, key: Value) {
         self.keys_change(id);
         let Value::Seq(s) = self.own(id) else { return };
@@ -46,7 +46,7 @@ impl Interp<'_> {
         self.set_own(id, rest);
     }
 
-    /// `del base[key]`
+    /// Runs `del base[key]`.
     pub(crate) fn delete_item(&mut self, base: Value, key: Value, e: ExprId) {
         let Value::Object(id) = base else { return };
         match self.obj(id).kind {
@@ -58,7 +58,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `deque(items, maxlen=n)`: a list, which drops what it has no room for.
+    /// `deque(items, maxlen=n)`: a list that drops elements beyond its maximum length.
     pub(crate) fn make_deque(&mut self, args: &Args, e: ExprId) -> Value {
         let list = self.builtin(Sym::new("list"), &args.only(0, "iterable"), e);
         let bounded = args.get(1, "maxlen").is_some_and(|(v, _)| v != Value::None);
@@ -68,7 +68,8 @@ impl Interp<'_> {
         list
     }
 
-    /// What a list holds that has dropped some of these, nobody knows which; nothing for one that keeps all.
+    /// The content of a list with a maximum length after `v` is added: any of the old and new elements. `None` for a
+    /// list without a maximum length.
     pub(crate) fn with_room_for_some(&mut self, id: ObjId, v: Value) -> Option<Value> {
         if self.get_field(id, Sym::new(BOUNDED)) == Value::Absent {
             return None;
@@ -89,7 +90,7 @@ impl Interp<'_> {
     }
 }
 
-/// The place of the element with this number, which may count from the end.
+/// The position of the element with this index, which may count from the end.
 fn place_of(n: i64, len: usize) -> Option<usize> {
     let n = if n < 0 { n + i64::try_from(len).ok()? } else { n };
     usize::try_from(n).ok().filter(|&at| at < len)

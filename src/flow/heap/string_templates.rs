@@ -1,4 +1,4 @@
-//! Texts with gaps that are filled: `f"cuda:{i}"`, `"cuda:{}".format(i)`, `"cuda:%d" % i`.
+//! Strings with placeholders: `f"cuda:{i}"`, `"cuda:{}".format(i)`, `"cuda:%d" % i`.
 
 use crate::flow::domain::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
 use crate::flow::machine::Interp;
@@ -7,36 +7,36 @@ use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::{Expr, ExprId, ExprList};
 use crate::sym::Sym;
 
-/// The longest text that is kept.
+/// The maximum length of a constant string, in bytes.
 const LONGEST: usize = 200;
 
-/// What a text is put together from.
+/// A part from which a string is built.
 #[derive(Clone, Copy)]
 struct Part {
     value: Value,
-    /// Was it written there, rather than filled in?
+    /// Whether the part is literal text, not a filled-in value.
     written: bool,
 }
 
-/// A gap of a text, by what fills it.
+/// A placeholder, by the argument that fills it.
 enum Gap<'a> {
-    /// The next one.
+    /// The next argument.
     Next,
-    /// The one at a position.
+    /// The argument at this position.
     At(usize),
-    /// The one of that name.
+    /// The argument of this name.
     Named(&'a str),
 }
 
-/// A piece of a template.
+/// A piece of a template: text or a placeholder.
 enum Piece<'a> {
-    /// Text as it stands.
+    /// Literal text.
     Text(&'a str),
-    /// Something else.
+    /// A placeholder.
     Gap(Gap<'a>),
 }
 
-/// The pieces of a template for `str.format`; none if it holds more than plain names and numbers (widths, attributes).
+/// The pieces of a template for `str.format`. `None` if it has more than plain names and numbers (widths, attributes).
 fn braced(template: &str) -> Option<Vec<Piece<'_>>> {
     let (mut pieces, mut rest) = (Vec::new(), template);
     while let Some(at) = rest.find(['{', '}']) {
@@ -64,7 +64,7 @@ fn braced(template: &str) -> Option<Vec<Piece<'_>>> {
     Some(pieces)
 }
 
-/// The pieces of a template for `%`; none if it holds more than `%d`, `%i` and `%s`.
+/// The pieces of a template for `%`. `None` if it has more than `%d`, `%i` and `%s`.
 fn percented(template: &str) -> Option<Vec<Piece<'_>>> {
     let (mut pieces, mut rest) = (Vec::new(), template);
     while let Some((before, after)) = rest.split_once('%') {
@@ -81,7 +81,7 @@ fn percented(template: &str) -> Option<Vec<Piece<'_>>> {
 }
 
 impl Interp<'_> {
-    /// `f"cuda:{i}"`
+    /// The value of an f-string: `f"cuda:{i}"`.
     pub(crate) fn format(&mut self, list: ExprList, e: ExprId) -> Value {
         let linked = self.linked();
         let ir = &linked.ir;
@@ -91,7 +91,7 @@ impl Interp<'_> {
         self.put_together(&parts, e)
     }
 
-    /// `"cuda:{}".format(i)`
+    /// The value of `"cuda:{}".format(i)`.
     pub(crate) fn filled(&mut self, template: Sym, args: &Args, e: ExprId) -> Value {
         let Some(pieces) = braced(template.as_str()) else { return Self::TEXT };
         if args.open {
@@ -118,7 +118,7 @@ impl Interp<'_> {
         self.put_together(&parts, e)
     }
 
-    /// `"cuda:%d" % i`, `"%s:%d" % (kind, i)`
+    /// The value of `"cuda:%d" % i` or `"%s:%d" % (kind, i)`.
     pub(crate) fn percent(&mut self, template: Sym, given: Value, e: ExprId) -> Value {
         let Some(pieces) = percented(template.as_str()) else { return Self::TEXT };
         let values = match given {
@@ -137,16 +137,16 @@ impl Interp<'_> {
         self.put_together(&parts, e)
     }
 
-    /// The text that the parts make one after the other; `cuda:` and something that is not known is some CUDA device.
+    /// The concatenation of the parts. `cuda:` followed by an unknown value is some CUDA device.
     fn put_together(&mut self, parts: &[Part], e: ExprId) -> Value {
         let mut text = String::new();
         let mut known = true;
-        // What stands before the first part that is not known.
+        // The text before the first unknown part.
         let mut prefix = String::new();
         let mut unknown = parts.len();
         for (n, part) in parts.iter().enumerate() {
             match part.value {
-                // `f"cuda:{device}"`, where a variable holds the name of one.
+                // `f"cuda:{device}"`, where the variable holds a device name.
                 v @ Value::Str(..)
                     if text == "cuda:" && !part.written && self.check_device_in_string(v, e) =>
                 {
@@ -179,7 +179,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A text that is known, with where it was put together if it names a device.
+    /// A constant string. If it names a device, its origin is this expression.
     pub(crate) fn joined_text(&mut self, text: &str, e: ExprId) -> Value {
         if text.len() > LONGEST {
             return Self::TEXT;
@@ -188,7 +188,7 @@ impl Interp<'_> {
         Value::Str(Sym::new(text), origin)
     }
 
-    /// `cuda:` and an index that is not known, made of these parts.
+    /// A string of `cuda:` and an unknown index, built from these parts.
     fn of_some_index(&mut self, parts: &[Part], e: ExprId) -> Value {
         for part in parts {
             self.check_index_meaning(part.value, e, None);
@@ -206,7 +206,7 @@ impl Interp<'_> {
         self.some_cuda(e)
     }
 
-    /// The name of some CUDA device, put together here.
+    /// The name of some CUDA device, built here.
     pub(crate) fn some_cuda(&mut self, e: ExprId) -> Value {
         let origin = self.template_origin(e);
         let d = self.at(Device::CudaSome, origin);

@@ -1,4 +1,4 @@
-//! Methods of strings, and of devices taken as strings.
+//! Methods of strings, and of devices that are used as strings.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::{Device, Host, NO_ORIGIN, Value};
@@ -9,15 +9,15 @@ use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
-/// What the method makes of a text that is known, if both are.
+/// The result of the method on a constant string, if the result can be computed.
 fn known_text(s: &str, method: &str, args: &[Option<&str>]) -> Option<String> {
     Some(match (method, args) {
         ("lower" | "casefold", []) => s.to_lowercase(),
         ("upper", []) => s.to_uppercase(),
         ("strip", []) => s.trim().to_owned(),
         ("lstrip", []) => s.trim_start().to_owned(),
-        // What is cut out of a name may be one that the program's own checks exclude here; nothing is nothing, and a number is
-        // no name.
+        // A part of a name may be a name that the program's own checks exclude here. The result is constant only if
+        // `replace` changes nothing, or if the result has only digits or is empty.
         ("replace", [Some(old), Some(new)]) => {
             Some(s.replace(old, new)).filter(|r| r == s || r.bytes().all(|b| b.is_ascii_digit()))?
         }
@@ -26,7 +26,7 @@ fn known_text(s: &str, method: &str, args: &[Option<&str>]) -> Option<String> {
     })
 }
 
-/// The same for questions.
+/// The same for methods with a Boolean result.
 fn known_answer(s: &str, method: &str, args: &[Option<&str>]) -> Option<bool> {
     match (method, args) {
         ("startswith", [Some(p)]) => Some(s.starts_with(p)),
@@ -39,7 +39,7 @@ fn known_answer(s: &str, method: &str, args: &[Option<&str>]) -> Option<bool> {
 }
 
 impl Interp<'_> {
-    /// Methods of strings and of devices taken as strings.
+    /// Calls a method of a string, or of a device that is used as a string.
     pub(crate) fn host_method(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().map(|&(v, _)| v);
         match (receiver, name.as_str(), first) {
@@ -47,7 +47,7 @@ impl Interp<'_> {
                 Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
                 None => Value::Unknown,
             },
-            // `"cuda" in str(device)`, spelled out.
+            // An explicit call for `"cuda" in str(device)`.
             (Value::Device(_) | Value::Outer(_), "__contains__", Some(item)) => {
                 Value::Bool(self.contains(receiver, item, e))
             }
@@ -91,7 +91,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `"a,b".split(",")`, `"cuda:1".partition(":")`
+    /// The parts of a split string: `"a,b".split(",")`, `"cuda:1".partition(":")`.
     fn taken_apart(&mut self, receiver: Value, name: Sym, first: Option<Value>) -> Value {
         let Value::Str(s, _) = receiver else { return Self::TEXT };
         match (name.as_str(), first) {
@@ -115,7 +115,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A list of texts.
+    /// A list of unknown strings.
     fn texts(&mut self) -> Value {
         let content = self.many(Self::TEXT);
         Value::Object(self.object(ObjKind::List { module: false }, None, content))

@@ -1,4 +1,4 @@
-//! Elements of which nobody knows which they are: two that are taken out are not the same one.
+//! Unknown elements: two elements that are taken out of a container may differ.
 
 use crate::flow::domain::atom::{Atom, AtomId};
 use crate::flow::domain::diagram::{Cond, Dd};
@@ -6,17 +6,18 @@ use crate::flow::domain::value::{Tensor, Value};
 use crate::flow::machine::Interp;
 
 impl Interp<'_> {
-    /// An element that is taken out of a container whose elements nobody tells apart. If they are in several places, the next one may be in
-    /// another one than this.
+    /// An element from a container whose elements are not kept separately. If the elements are on several devices, this
+    /// element gets its own choice, independent of the next one.
     pub(crate) fn drawn_apart(&mut self, v: Value) -> Value {
-        // Of what stands side by side each is there.
+        // Values in a side-by-side list are all present.
         if self.heap.side_by_side.contains_key(&v) {
             return v;
         }
         self.with_alternatives(v, &mut Vec::new())
     }
 
-    /// The same value by another choice between the alternatives; the parts of one element belong together.
+    /// The value with new, independent choices between its alternatives. All parts of one element use the same choices.
+    /// `anew` maps each old choice to its new one.
     fn with_alternatives(&mut self, v: Value, anew: &mut Vec<(AtomId, Cond)>) -> Value {
         match v {
             Value::Tensor(id) => {

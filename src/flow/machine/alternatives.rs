@@ -1,11 +1,11 @@
-//! Alternatives: the values that a value may be, and the devices that a device may be, over all worlds.
+//! The alternatives of values and devices, over all worlds.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Device, OriginId, Value};
 use crate::flow::machine::Interp;
 
 impl Interp<'_> {
-    /// The values that a value may be.
+    /// The values that a value may have.
     pub(crate) fn values_of(&self, v: Value) -> Vec<Value> {
         match v {
             Value::Choice(d) => match self.d.as_leaf(d) {
@@ -20,7 +20,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The devices that one may be.
+    /// The devices of a device diagram, with leaf and origin.
     pub(crate) fn device_leaves(&self, d: Dd) -> Vec<(u32, Device, OriginId)> {
         let place = |leaf| {
             let (device, origin) = *self.t.places.get(leaf);

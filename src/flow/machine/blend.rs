@@ -1,15 +1,15 @@
-//! Values of which it is not known which of two there is, nor on what that depends.
+//! Joins of two values without a known condition.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Host, ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 
-/// How deep objects are compared that may stand for each other.
+/// The maximum depth of the comparison of two objects.
 const MAX_ALIKE: u32 = 4;
 
 impl Interp<'_> {
-    /// One of two values, it is not known which and on what it depends.
+    /// The join of two values where the condition is unknown.
     pub(crate) fn blend(&mut self, a: Value, b: Value) -> Value {
         match (a, b) {
             (a, b) if a == b => a,
@@ -18,7 +18,7 @@ impl Interp<'_> {
                 let atom = self.raised_atom();
                 self.ite(atom, a, b)
             }
-            // Two layers of one kind, made by two rounds of a loop: one stands for both.
+            // Two layers of one kind from two rounds of a loop: one stands for both.
             (Value::Object(x), Value::Object(y))
                 if self.obj(x).kind == self.obj(y).kind
                     && self.obj(x).class == self.obj(y).class
@@ -26,15 +26,15 @@ impl Interp<'_> {
             {
                 a
             }
-            // One of several kinds of layers, and another of that kind in the next round.
+            // A choice of layers, and a choice of the same kinds from the next round.
             (Value::Choice(x), Value::Choice(y)) if self.are_layers_of_rounds(x, y) => a,
-            // Two instances that hold the same things: one stands for both as well.
+            // Two instances with equal content: one stands for both.
             (Value::Object(x), Value::Object(_))
                 if self.obj(x).kind == ObjKind::Instance && self.alike(a, b, 0) =>
             {
                 a
             }
-            // Two lists, in a dict under keys that nobody can tell apart: one stands for both.
+            // Two lists in a dict under unknown keys: one stands for both.
             (Value::Object(x), Value::Object(y)) if self.is_plain_list(x) && self.is_plain_list(y) => {
                 let (Some(mut items), Some(more)) = (self.listed(x), self.listed(y)) else {
                     return Value::Unknown;
@@ -54,13 +54,13 @@ impl Interp<'_> {
                 self.seq(&items)
             }
             (Value::Host(Host::Array), Value::Host(Host::Array)) => Self::ARRAY,
-            // `x = 0`, and lists of such made of it by a loop: no tensor at any rate.
+            // `x = 0`, and lists of numbers that a loop makes from it: no tensors.
             (a, b) if self.is_of_numbers(a, 0) && self.is_of_numbers(b, 0) => Value::Host(Host::Other),
             _ => Value::Unknown,
         }
     }
 
-    /// Are two choices layers of the same kinds under the same conditions?
+    /// Whether two choices have layers of the same kinds under the same conditions.
     fn are_layers_of_rounds(&mut self, x: Dd, y: Dd) -> bool {
         let mut pairs = Vec::new();
         let zipped = self.d.zip(x, y, &mut |p, q| {
@@ -78,7 +78,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Is it a number, or are there only numbers in it?
+    /// Whether the value is a number or contains only numbers.
     fn is_of_numbers(&self, v: Value, depth: u32) -> bool {
         let inside = |v: &Value| self.is_of_numbers(*v, depth + 1);
         match v {
@@ -96,7 +96,7 @@ impl Interp<'_> {
         self.obj(id).kind == ObjKind::List { module: false }
     }
 
-    /// What is in a list.
+    /// The elements of a list.
     fn listed(&self, id: ObjId) -> Option<Vec<Value>> {
         match self.own(id) {
             Value::Seq(s) => Some(self.seq_items(s).to_vec()),
@@ -105,7 +105,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Are two values the same, but for the identity of the objects in them?
+    /// Whether two values are equal, apart from the identity of the objects in them.
     fn alike(&self, a: Value, b: Value, depth: u32) -> bool {
         match (a, b) {
             (a, b) if a == b => true,
@@ -131,7 +131,7 @@ impl Interp<'_> {
                 let (x, y) = (self.get_tensor(x), self.get_tensor(y));
                 x.device == y.device && x.dims == y.dims && x.certain == y.certain
             }
-            // What comes from outside comes anew in each round.
+            // An outside value that varies is a new one in each round.
             (Value::Outer(x), Value::Outer(y)) => !self.t.get_outer(x).varies && !self.t.get_outer(y).varies,
             _ => false,
         }

@@ -1,4 +1,4 @@
-//! Interpretation in branches: each on its own path, with what they write joined after them.
+//! Branches: each is interpreted on its own path, and their writes are joined afterwards.
 
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::store::{Changes, pair};
@@ -54,7 +54,7 @@ impl<'p> Interp<'p> {
         self.branch_with(cond, then, orelse)
     }
 
-    /// An arm is never left at its end. What it has done counts where what it raises is caught.
+    /// Keeps the changes of a branch that never reaches its end, for the handlers that may catch what it raises.
     fn leave_to_handlers(&mut self, path: Cond, changes: Changes) {
         let mut at = Some(self.frame);
         while let Some(f) = at.filter(|_| !changes.is_empty()) {
@@ -67,7 +67,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// Writes what a stretch of interpretation wrote.
+    /// Applies recorded writes to the store.
     pub(crate) fn apply(&mut self, changes: &Changes) {
         for &(cell, v) in changes {
             self.store.set(cell, v);

@@ -1,4 +1,4 @@
-//! What is done with each alternative of a value, on a path of its own.
+//! Interpretation of each alternative of a value on its own path.
 
 use std::cell::RefCell;
 
@@ -7,11 +7,11 @@ use crate::flow::domain::diagram::{Dd, Literal};
 use crate::flow::domain::value::{Host, Value};
 use crate::flow::machine::Interp;
 
-/// What is done with each alternative of a value.
+/// The function for each alternative of a value.
 type Alternative<'a, 'p> = &'a mut dyn FnMut(&mut Interp<'p>, Value) -> Value;
 
 impl<'p> Interp<'p> {
-    /// Applies `f` to each alternative of a value, each on its own path, and joins values and effects.
+    /// Applies `f` to each alternative of a value, each on its own path, and joins results and effects.
     pub(crate) fn each(&mut self, v: Value, f: Alternative<'_, 'p>) -> Value {
         match v {
             Value::Choice(d) => {
@@ -22,8 +22,9 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// Is it a tensor here and an array there? Who keeps both asks again and again which of them it is, in words that
-    /// nobody here understands: that one answer differs from the next does not happen.
+    /// Whether the value is a tensor on some paths and an array on others. A program with both formats tests the format
+    /// repeatedly, with tests that the engine does not understand. These tests always agree, so the engine must not
+    /// combine different outcomes.
     fn is_in_two_formats(&self, d: Dd) -> bool {
         let value = |leaf| *self.t.values.get(leaf);
         self.d.any_leaf(d, &|leaf| matches!(value(leaf), Value::Tensor(_)))
@@ -32,16 +33,16 @@ impl<'p> Interp<'p> {
             })
     }
 
-    /// `first` is given where the alternatives are formats: is none of them decided yet?
+    /// `first` is set if the alternatives are formats. It is true until a non-hardware atom has decided between them.
     fn each_below(&mut self, d: Dd, first: Option<bool>, f: &RefCell<Alternative<'_, 'p>>) -> Value {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
-            // Nothing that runs inside can reach this very closure again.
+            // Code inside cannot reach this closure again.
             return f.try_borrow_mut().map_or(Value::Unknown, |mut f| f(self, v));
         }
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
-        // That the alternative was looked at does not make it likely.
+        // The split between alternatives is no evidence that either alternative is likely.
         let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught)
             || first == Some(false) && !atom.is_hardware();
         let open = chance && !self.implied(self.path, atom, true) && !self.implied(self.path, atom, false);
@@ -55,7 +56,7 @@ impl<'p> Interp<'p> {
         v
     }
 
-    /// The alternatives below, where this holds.
+    /// Handles the alternatives below this literal.
     fn each_where(
         &mut self,
         taken: Literal,

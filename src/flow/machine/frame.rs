@@ -1,4 +1,4 @@
-//! What has identity and state while code is interpreted: objects, and the activations of functions.
+//! Objects and activations: the interpreted entities with identity and state.
 
 use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::store::{Cell, Changes, Mark};
@@ -9,49 +9,49 @@ use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::ModuleOp;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum ObjKind {
     /// An instance of a project class that is no module.
     Instance,
     /// An instance of a project class that is an `nn.Module`.
     Module,
-    /// A module of `torch.nn` (with its facts) or of another library (without).
+    /// A module of `torch.nn` (with its model) or of another library (without).
     ForeignModule(Option<&'static ModuleOp>),
-    /// A list; its content is in `own`. Also `ModuleList`, `Sequential` and the like, which are modules.
+    /// A list; its content is in `own`. Also `ModuleList`, `Sequential` and similar containers, which are modules.
     List { module: bool },
     /// A dict; its content is in `own`: a `Seq` of alternating keys and values, or `Many`.
     Dict { module: bool },
-    /// `DataLoader`; `own` is what a batch is.
+    /// `DataLoader`; `own` is a batch.
     Loader,
-    /// `Dataset` made of known tensors; `own` is what an item is.
+    /// `Dataset` of known tensors; `own` is an item.
     Items,
     /// `argparse.ArgumentParser`.
     Parser,
-    /// What `parse_args()` gives; `own` is the parser.
+    /// The result of `parse_args()`; `own` is the parser.
     Namespace,
-    /// `functools.partial(…)`; `own` is the function, positional arguments, keywords.
+    /// `functools.partial(…)`; `own` has the function, positional arguments and keywords.
     Partial,
-    /// `namedtuple(…)`; `own` is its fields' names.
+    /// `namedtuple(…)`; `own` has the field names.
     TupleClass,
     /// `torch.Generator`; `own` is its device.
     Generator,
-    /// A distribution; `own` is a tensor like its samples.
+    /// A distribution; `own` is a tensor with the device of its samples.
     Distribution(&'static crate::torch::Op),
-    /// An optimizer, scheduler or another object that leaves tensors alone.
+    /// An optimizer, a scheduler or another object that does not move tensors.
     Inert,
 }
 
-/// Something with identity and state.
+/// An abstract object.
 pub(crate) struct Object {
     pub(crate) kind: ObjKind,
     pub(crate) class: Option<ClassKey>,
     /// A module's own device; a container's content; see [`ObjKind`].
     pub(crate) own: Cell,
     pub(crate) attrs: Vec<(Sym, Cell)>,
-    /// Names that `register_buffer(name, None)` has reserved: a tensor assigned to one is a buffer.
+    /// Names that `register_buffer(name, None)` has reserved: a tensor assigned to such a name is a buffer.
     pub(crate) reserved: Vec<Sym>,
-    /// Set for the receiver of a method that is interpreted for itself: what it lives with.
+    /// The outside value whose device it shares. Set for the receiver of a symbolic method.
     pub(crate) outer: Option<OuterId>,
 }
 
@@ -60,74 +60,75 @@ pub(crate) struct Frame {
     pub(crate) module: ModIdx,
     pub(crate) func: FuncId,
     pub(crate) base: Cell,
-    /// The activation of the function around it.
+    /// The activation of the enclosing function.
     pub(crate) parent: Option<FrameId>,
-    /// The activation that called it.
+    /// The caller's activation.
     pub(crate) caller: Option<FrameId>,
-    /// The class whose method it is, for `super()`.
+    /// The class of the method, for `super()`.
     pub(crate) class: Option<ClassKey>,
     pub(crate) receiver: Value,
-    /// What has been returned so far, and when.
+    /// The result so far, and the condition under which the function has returned.
     pub(crate) result: Value,
     pub(crate) returned: Cond,
-    /// When it was called. What it returns is told relative to that.
+    /// The path at the call. The function's result is relative to it.
     pub(crate) entry: Cond,
-    /// The heap at each `return` inside a branch.
+    /// The store at each `return` inside a branch.
     pub(crate) exits: Vec<(Cond, Changes)>,
     pub(crate) start: Mark,
-    /// Branches that are open; a `return` outside of all of them ends the function for good.
+    /// The number of open branches. A `return` outside of all of them ends the function.
     pub(crate) branches: u32,
     pub(crate) loops: Vec<LoopFrame>,
-    /// What a generator yields.
+    /// The values that a generator yields.
     pub(crate) yields: Value,
-    /// The call that made it.
+    /// The place of the call.
     pub(crate) site: Option<Place>,
-    /// Is that the call of a module?
+    /// Whether that is a call of a module.
     pub(crate) module_call: bool,
-    /// Handlers around: conditions under which the `try` bodies so far went well.
+    /// The open `try` statements, the innermost last.
     pub(crate) tries: Vec<TryFrame>,
-    /// Is it a context manager that a `with` has entered?
+    /// Whether it is a context manager that a `with` enters.
     pub(crate) manager: bool,
-    /// What such a manager does once the block has ended, from its `yield` on.
+    /// The statements of such a manager after its `yield`, which run at its exit.
     pub(crate) rest: Option<Vec<StmtId>>,
 }
 
 #[derive(Default)]
 pub(crate) struct LoopFrame {
-    /// States at `continue`.
+    /// The states at `continue`.
     pub(crate) continues: Vec<(Cond, Changes)>,
-    /// States at `break`.
+    /// The states at `break`.
     pub(crate) breaks: Vec<(Cond, Changes)>,
     pub(crate) start: Option<Mark>,
-    /// The state before the first round, and how many cells there were.
+    /// The state before the first round, and the number of cells then.
     pub(crate) entered: Option<Mark>,
     pub(crate) cells: usize,
-    /// How many objects there were before the present round.
+    /// The number of objects before the current round.
     pub(crate) objects: usize,
-    /// Which round it is.
+    /// The number of the current round.
     pub(crate) rounds: u32,
     pub(crate) branches: u32,
-    /// Its rounds are interpreted one by one.
+    /// Whether the rounds are interpreted one by one.
     pub(crate) exact: bool,
-    /// It goes over something of which nobody knows how much it is.
+    /// Whether the number of rounds is unknown.
     pub(crate) open: bool,
-    /// What its first round has put into containers whose elements are not told apart, by the target of the assignment.
+    /// The values that the first round stores in containers whose elements are not kept separately, by assignment
+    /// target.
     pub(crate) put: Vec<(ExprId, ObjId, Value)>,
 }
 
 /// A `try` whose body is being interpreted.
 pub(crate) struct TryFrame {
-    /// What must hold if nothing has been raised so far.
+    /// The condition under which nothing has raised so far.
     pub(crate) survived: Cond,
-    /// What is there if all imports in it have succeeded.
+    /// The condition under which all imports in the body succeed.
     pub(crate) imported: Cond,
-    /// When the `try` is reached.
+    /// The path at the `try`.
     pub(crate) start: Cond,
-    /// The store when the body begins.
+    /// The store at the start of the body.
     pub(crate) mark: Mark,
-    /// What arms of branches have done that were left, and when: it counts where they have raised, before or after it.
+    /// The paths and changes of branches that did not reach their end. The handlers see them if these branches raised.
     pub(crate) left: Vec<(Cond, Changes)>,
-    /// What had been done where something was raised for certain, and when that is.
+    /// The paths and changes at points that certainly raise.
     pub(crate) raised: Vec<(Cond, Changes)>,
     pub(crate) catches_cuda: bool,
     pub(crate) catches_oom: bool,

@@ -1,11 +1,11 @@
-//! Joins: one value where two paths meet.
+//! Joins of values where two paths meet.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::value::{Role, Tensor, TensorId, Value};
 use crate::flow::machine::Interp;
 
 impl<'p> Interp<'p> {
-    /// `a` where the condition holds, `b` elsewhere.
+    /// `a` where the condition holds, else `b`.
     pub(crate) fn ite(&mut self, cond: Cond, a: Value, b: Value) -> Value {
         if a == b || cond == TRUE {
             return a;
@@ -17,7 +17,7 @@ impl<'p> Interp<'p> {
             (Value::Absent, v) | (v, Value::Absent) => v,
             (Value::Bool(x), Value::Bool(y)) => self.d.ite(cond, x, y).map_or(Value::Unknown, Value::Bool),
             (Value::Device(x), Value::Device(y)) => {
-                // What may be a text stays one that may be.
+                // A device that may be a string stays one.
                 let x = if self.is_text(y) && !self.is_text(x) { self.with_origins_of(y, x) } else { x };
                 let d = self.ite_device(cond, x, y);
                 Value::Device(d)
@@ -26,7 +26,7 @@ impl<'p> Interp<'p> {
             (Value::Tensor(x), Value::Tensor(y)) => {
                 let (x, y) = (self.get_tensor(x), self.get_tensor(y));
                 let device = self.ite_device(cond, x.device, y.device);
-                // `if learn: nn.Parameter(…) else: register_buffer(…)`: registered either way.
+                // `if learn: nn.Parameter(…) else: register_buffer(…)`: registered on both paths.
                 let role = match (x.role, y.role) {
                     (a, b) if a == b => a,
                     (Role::Whole, _) | (_, Role::Whole) => Role::Whole,
@@ -47,7 +47,7 @@ impl<'p> Interp<'p> {
             (Value::Seq(x), Value::Seq(y)) => {
                 let (x, y) = (self.seq_items(x), self.seq_items(y));
                 if x.len() == y.len() {
-                    // Lists of lists of lists have more in them than anybody has written down.
+                    // Nested lists may have far more elements than the source, so they count towards the budget.
                     self.budget.take(x.len());
                     if self.budget.is_spent() {
                         return Value::Unknown;
@@ -63,7 +63,7 @@ impl<'p> Interp<'p> {
                 let item = self.ite(cond, x, y);
                 self.many(item)
             }
-            // Nobody knows how many, be it none: `for name, p in …: if p.requires_grad: kept[name] = p`.
+            // The number is unknown and may be 0: `for name, p in …: if p.requires_grad: kept[name] = p`.
             (Value::Seq(s), Value::Many(m)) | (Value::Many(m), Value::Seq(s))
                 if self.t.seqs.get(s.0).is_empty() && matches!(self.t.values.get(m), Value::Tensor(_)) =>
             {
@@ -73,11 +73,11 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// Would nobody know any more what matters of one of the two, were they joined? One is made on the CPU with dimensions,
-    /// say, and the other elsewhere with none that are known.
+    /// Whether a join would lose an important property of one of the tensors. For example, one is on the CPU with
+    /// dimensions, and the other on another device with unknown dimensions.
     fn kept_apart(&self, x: TensorId, y: TensorId) -> bool {
         let (x, y) = (self.get_tensor(x), self.get_tensor(y));
-        // A module moves the one and not the other; of an empty one more is known than where it is.
+        // A module moves only registered tensors. An empty tensor has more known properties than its device.
         if x.role.registered() != y.role.registered() || (x.bytes == Some(0)) != (y.bytes == Some(0)) {
             return true;
         }
@@ -98,8 +98,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `b`, where its devices that are also in `a` have the origins that they have there: the same device in
-    /// two branches is one device.
+    /// `b` with the origins of `a` for each device that both contain: the same device in two branches counts as one.
     fn with_origins_of(&mut self, a: Dd, b: Dd) -> Dd {
         if a == b {
             return b;
@@ -110,11 +109,11 @@ impl<'p> Interp<'p> {
         let reason = |p: u32| origins.get(places.get(p).1.0).reason;
         let pinned = |p: u32| reason(p) == crate::flow::domain::value::Reason::Pinned;
         let origin_in_a = |p: u32| {
-            // What a cache has is as old as the call that filled it.
+            // A cached value is as old as the call that filled the cache, so it keeps its origin.
             if known.contains(&p) || reason(p) == crate::flow::domain::value::Reason::Stored {
                 return p;
             }
-            // Pinned memory is on the host as well, and not the same.
+            // Pinned memory is on the host, but differs from other host memory.
             let same = |q: u32| places.get(q).0 == places.get(p).0 && pinned(q) == pinned(p);
             known.iter().copied().find(|&q| same(q)).unwrap_or(p)
         };

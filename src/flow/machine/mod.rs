@@ -1,8 +1,8 @@
-//! The interpreter: its state, and the helpers that everything else here is written with.
+//! The interpreter: its state, and the helpers for all other code here.
 //!
-//! One [`Interp`] works through one file at a time: the module's body, then every function for itself, with
-//! outside things for parameters. Calls into the project are interpreted with the caller's values. Budgets
-//! bound every dimension; past one, the answer is "unknown" and nothing more is said.
+//! One [`Interp`] interprets one file: the module's body, then each function symbolically, with outside values for
+//! parameters. Calls into the project are interpreted with the caller's values. Budgets limit every dimension. Past a
+//! limit the result is "unknown", and no further events are reported.
 
 pub(crate) mod alternatives;
 pub(crate) mod arguments;
@@ -38,27 +38,27 @@ use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// Expressions and statements interpreted for one entry point before giving up.
+/// The maximum number of expressions and statements interpreted for one entry point.
 pub(crate) const MAX_STEPS: u32 = 20_000;
-/// The same for a function with symbols for parameters: what matters in it comes early, or in what it calls, which
-/// is an entry point of its own.
+/// The same for a symbolic function. Its important parts come early, or in its callees, which are entry points of their
+/// own.
 pub(crate) const SYMBOLIC_STEPS: u32 = 2_000;
-/// Steps that one call may take in such a function. A callee that needs more is not entered again.
+/// The maximum number of steps of one call in such a function. A callee that needs more is not interpreted again.
 pub(crate) const CALL_STEPS: u32 = 600;
-/// The same in what a script calls: a library's loader may go on for ever.
+/// The same for a call in a script: a library's loader may be arbitrarily long.
 pub(crate) const SCRIPT_CALL_STEPS: u32 = 3_000;
-/// A callee with more calls in it, and in what it calls, would take more steps than that.
+/// The maximum number of calls in a callee and its own callees. A callee with more would exceed that limit.
 pub(crate) const MANY_CALLS: u32 = 150;
-/// One with fewer is interpreted whatever it does.
+/// A callee with at most this many calls is always interpreted.
 pub(crate) const FEW_CALLS: u32 = 6;
-/// The same where they are given a tensor.
+/// The same for a callee that gets a tensor.
 pub(crate) const SHORT_CALLS: u32 = 16;
-/// Deepest chain of interpreted calls.
+/// The maximum depth of interpreted calls.
 pub(crate) const MAX_DEPTH: u32 = 16;
-/// Longest sequence whose elements are told apart.
+/// The maximum length of a sequence whose elements are kept separately.
 pub(crate) const MAX_ELEMENTS: usize = 48;
 
-/// A truth test whose outcome is not known, by what makes it the same test.
+/// A truth test with an unknown outcome. Equal keys are the same test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Test {
     Truth(Value),
@@ -76,57 +76,57 @@ pub struct Interp<'p> {
     pub(crate) store: Store,
     pub(crate) objects: Vec<Object>,
     pub(crate) frames: Vec<Frame>,
-    /// The activation that is being interpreted.
+    /// The current activation.
     pub(crate) frame: FrameId,
-    /// When this point is reached.
+    /// The path condition of the current point.
     pub(crate) path: Cond,
     pub(crate) budget: Budget,
     pub(crate) events: Vec<Pending>,
     /// The file whose functions are the entry points.
     pub(crate) entry: ModIdx,
     pub(crate) known: Known,
-    /// The entry point that is interpreted, and how far that has come.
+    /// The current entry point and its progress.
     pub(crate) run: crate::flow::machine::state::Run,
     /// Variables of files and attributes of classes.
     pub(crate) names: crate::flow::machine::state::Names,
-    /// Truth tests whose outcome is not known, and what has been assumed of them.
+    /// Truth tests with unknown outcomes, and the assumptions about them.
     pub(crate) tests: crate::flow::machine::state::Tests,
-    /// What is remembered of calls: which callees are followed, and what surrounds the one that is interpreted.
+    /// The state of calls: which callees are interpreted, and what surrounds the current one.
     pub(crate) calls: crate::flow::machine::calls::Calls,
-    /// What is known of collections besides their elements.
+    /// What is known of collections, apart from their elements.
     pub(crate) heap: crate::flow::heap::Heap,
-    /// What unknown values have shown themselves to be.
+    /// Evidence about unknown values.
     pub(crate) evidence: crate::flow::evidence::Evidence,
-    /// What is known of processes, their groups and their GPUs.
+    /// State of processes, their groups and their GPUs.
     pub(crate) devices: crate::flow::models::devices::Devices,
-    /// What is known of modules and optimizers.
+    /// State of modules and optimizers.
     pub(crate) modules: crate::flow::models::modules::Modules,
-    /// Default devices, autocast, and results whose place is known by those of others.
+    /// Default devices, autocast, and results whose device depends on other values.
     pub(crate) tensors: crate::flow::models::tensors::Tensors,
-    /// What is known of objects of other libraries, and of files.
+    /// State of objects of other libraries, and of files.
     pub(crate) libraries: crate::flow::models::libraries::Libraries,
-    /// What observers remember until they can tell whether it is an event.
+    /// What observers store until they can decide whether to report an event.
     pub(crate) observed: crate::flow::observers::Observed,
 }
 
-/// An event that holds if these outside things are tensors.
+/// An event that is reported if these outside values are tensors.
 pub(crate) struct Pending {
     pub(crate) event: Event,
     pub(crate) needs: Vec<OuterId>,
-    /// The outside things on which its devices depend.
+    /// The outside values on which its devices depend.
     pub(crate) about: Vec<OuterId>,
-    /// The function that is interpreted for itself.
+    /// The symbolic function.
     pub(crate) function: Option<FuncId>,
 }
 
-/// Symbols that are asked for all the time.
+/// Frequently used symbols.
 pub(crate) struct Known {
     pub(crate) forward: Sym,
     pub(crate) builtins: Sym,
     pub(crate) init: Sym,
     pub(crate) device: Sym,
     pub(crate) training: Sym,
-    /// Methods by which things move.
+    /// The outside value for `torch.cuda.device_count()`.
     pub(crate) device_count: OuterId,
 }
 
@@ -139,7 +139,7 @@ impl<'p> Interp<'p> {
         let device_count = t.outer(key.clone(), || Outer::new(key, "torch.cuda.device_count()"));
         let mut store = Store::default();
         let default_device = store.alloc(1);
-        // Nobody has set one.
+        // No default device is set.
         store.set(default_device, Value::None);
         let default_type = store.alloc(1);
         store.set(default_type, Value::None);
@@ -203,7 +203,7 @@ impl<'p> Interp<'p> {
         &mut self.frames[self.frame.0 as usize]
     }
 
-    /// The test has this outcome from now on.
+    /// Stores the atom of a test.
     pub(crate) fn note_test(&mut self, test: Test, atom: AtomId) {
         if matches!(test, Test::Compare(0, Value::Outer(_), Value::None)) {
             self.tests.left_out.insert(atom);
@@ -211,7 +211,7 @@ impl<'p> Interp<'p> {
         self.tests.atoms.insert(test, atom);
     }
 
-    /// The place of an expression of the function that is being interpreted.
+    /// The place of an expression in the current function.
     pub(crate) fn place(&self, expr: ExprId) -> Place {
         let ir = &self.linked().ir;
         Place { file: ir.file, span: ir.span(expr) }
@@ -221,7 +221,7 @@ impl<'p> Interp<'p> {
         self.path != FALSE && !self.run.exhausted
     }
 
-    /// Counts a step; past the budget everything ends quickly.
+    /// Counts a step. Whether budget is left.
     pub(crate) fn step(&mut self) -> bool {
         self.budget.step();
         self.budget.take(self.d.taken());
@@ -230,7 +230,7 @@ impl<'p> Interp<'p> {
     }
 
     pub(crate) fn origin(&mut self, place: Place, reason: Reason, from: OriginId) -> OriginId {
-        // Chains stay short: what was decided first, and the last steps.
+        // Chains stay short: the first decision and the last steps.
         let mut depth = 0;
         let mut at = from;
         while at != NO_ORIGIN {
@@ -255,7 +255,7 @@ impl<'p> Interp<'p> {
         self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None, double: FALSE })
     }
 
-    /// Something on this device that may be a tensor, a collection of them or a module: nothing else is known of it.
+    /// A value on this device that may be a tensor, a collection of tensors or a module. Nothing else is known of it.
     pub(crate) fn possible_tensor(&mut self, device: Dd) -> Value {
         let (dims, role) = (Dims::ANY, Role::Plain);
         self.tensor(Tensor { device, dims, role, certain: false, bytes: None, double: FALSE })
@@ -326,7 +326,7 @@ impl<'p> Interp<'p> {
         Value::Object(self.object(ObjKind::List { module: false }, None, content))
     }
 
-    /// A list, and no set.
+    /// A list that is certainly no set.
     pub(crate) fn true_list(&mut self, content: Value) -> Value {
         let id = self.object(ObjKind::List { module: false }, None, content);
         self.heap.true_lists.insert(id);
@@ -353,12 +353,12 @@ impl<'p> Interp<'p> {
         self.store.set(cell, value);
     }
 
-    /// The result of something that is not known, with an identity of its own.
+    /// The unknown result of an expression, as a symbol of its own.
     pub(crate) fn result_of(&mut self, expr: ExprId) -> Value {
         self.result_called(expr, |i| i.callee_text(expr))
     }
 
-    /// The same under another text than the callee's name.
+    /// The same with another text than the callee's name.
     pub(crate) fn result_called(&mut self, expr: ExprId, text: impl FnOnce(&Self) -> String) -> Value {
         let key =
             OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.run.pass };
@@ -370,7 +370,8 @@ impl<'p> Interp<'p> {
         Value::Outer(id)
     }
 
-    /// `is_available()`, for the result of a call by name, or of an attribute: what the name says may matter as a flag.
+    /// The text of a result, such as `is_available()` for a call by name, or an attribute's name: the name may matter
+    /// as a flag.
     pub(crate) fn callee_text(&self, expr: ExprId) -> String {
         let ir = &self.linked().ir;
         match ir.expr(expr) {

@@ -1,4 +1,4 @@
-//! The machine's state besides frames, objects and the path, by what it belongs to.
+//! The interpreter's state apart from frames, objects and the path, grouped by topic.
 
 use crate::flow::domain::atom::AtomId;
 use crate::flow::domain::diagram::{Cond, Literal};
@@ -10,84 +10,84 @@ use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The entry point that is interpreted, and how far that has come.
+/// The current entry point and its progress.
 #[derive(Default)]
 pub(crate) struct Run {
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pub(crate) pass: u32,
-    /// How many interpreted calls are around.
+    /// The number of interpreted calls around the current point.
     pub(crate) depth: u32,
-    /// The entry point has used up its budget.
+    /// Whether the entry point has exceeded its budget.
     pub(crate) exhausted: bool,
-    /// While positive, nothing is reported.
+    /// While positive, no events are reported.
     pub(crate) muted: u32,
-    /// While positive, what runs is to raise some error.
+    /// While positive, the program expects the current code to raise.
     pub(crate) awaiting: u32,
-    /// Counts uses of devices that are there, for handlers around them.
+    /// Counts uses of existing devices, for the handlers around them.
     pub(crate) work: u32,
-    /// The class of which the constructor is interpreted for itself.
+    /// The class whose constructor is the entry point.
     pub(crate) constructed: Option<ClassId>,
-    /// What has a lower number was made before the entry point began.
+    /// Objects with a lower number existed before the entry point.
     pub(crate) made_before: usize,
-    /// Does other code of the file visibly call the function that is interpreted for itself?
+    /// Whether other code of the file visibly calls the symbolic function.
     pub(crate) speculative: bool,
-    /// May that code have asked whether an accelerator is there?
+    /// Whether that code may have tested for an accelerator.
     pub(crate) asked_before: bool,
-    /// Are the parameters of the entry point symbols?
+    /// Whether the entry point is symbolic.
     pub(crate) symbolic: bool,
-    /// Functions of the entry's file that its own body has called.
+    /// Functions of the entry's file that its body has called.
     pub(crate) interpreted: FxHashSet<FuncId>,
-    /// The file's body ends before its end.
+    /// Whether the file's body never reaches its end.
     pub(crate) ends_early: bool,
-    /// The call that is tried out, if that is all that is interpreted.
+    /// The trial call, if this interpreter is only for a trial.
     pub(crate) trial: Option<crate::flow::machine::entry::import_calls::Trial>,
-    /// The expression whose value nobody looks at, with its activation.
+    /// The expression whose value is unused, with its activation.
     pub(crate) unused_value: Option<(FrameId, ExprId)>,
 }
 
 /// Variables of files and attributes of classes.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// Module-level variables: the first cell of each file that has been looked at.
+    /// Module-level variables: the first cell of each file with evaluated variables.
     pub(crate) globals: FxHashMap<ModIdx, Cell>,
-    /// Attributes of classes that are set, or that hold lists and dicts.
+    /// Attributes of classes that the program sets, or that hold lists and dicts.
     pub(crate) class_cells: FxHashMap<(ClassKey, Sym), Cell>,
-    /// Module-level variables that are being evaluated or have been.
+    /// Module-level variables whose evaluation has started.
     pub(crate) evaluated: FxHashSet<(ModIdx, u16)>,
-    /// Files of which all names are known that their code may read.
+    /// Whether all names that a file's code may read are known.
     pub(crate) closed: FxHashMap<ModIdx, bool>,
-    /// When a `def` is reached, by file and function.
+    /// The path of a `def`, by file and function.
     pub(crate) def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// When variables are bound that only some paths bind.
+    /// The condition under which a variable is bound, for variables that only some paths bind.
     pub(crate) bound: FxHashMap<Cell, Cond>,
 }
 
-/// Truth tests whose outcome is not known, and what has been assumed of them.
+/// Truth tests with unknown outcomes, and the assumptions about them.
 #[derive(Default)]
 pub(crate) struct Tests {
     /// The atom of each test.
     pub(crate) atoms: FxHashMap<Test, AtomId>,
-    /// Those of the tests that ask whether something from outside is `None`.
+    /// The atoms of tests whether an outside value is `None`.
     pub(crate) left_out: FxHashSet<AtomId>,
-    /// What is asked of an outside thing.
+    /// The test of an atom about an outside value.
     pub(crate) questions: FxHashMap<AtomId, (OuterId, Test)>,
-    /// "This is a tensor", asked of something of which nobody here knows what it is, and which is not whatever a caller
-    /// gives.
+    /// The tests whether an unknown value is a tensor, except for values of the caller's choice.
     pub(crate) tensor_or_not: FxHashSet<AtomId>,
-    /// Where the body of a `try` leads past it, by the atom of its handler.
+    /// The path on which the body of a `try` completes, by the atom of its handler.
     pub(crate) unraised: FxHashMap<AtomId, Cond>,
-    /// What decides about the device whose use is being looked at.
+    /// The atoms that decide the device of the current use.
     pub(crate) deciders: Vec<AtomId>,
-    /// Chances by which alternatives are told apart that are looked at one by one just now.
+    /// Non-hardware atoms that separate the alternatives currently interpreted one by one.
     pub(crate) split: Vec<AtomId>,
-    /// What holds where the alternatives are that are looked at one by one just now, be there room for it in the path or not.
+    /// The literals of the alternatives currently interpreted one by one, even if the path condition has no room for
+    /// them.
     pub(crate) taken: Vec<Literal>,
-    /// `hasattr(torch, "npu")` and the like.
+    /// Tests such as `hasattr(torch, "npu")`.
     pub(crate) plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
-    /// Imports in functions of files that need CUDA: what is done in their shadow.
+    /// Imports in functions of files that need CUDA. They hide later uses.
     pub(crate) kernels_imported: FxHashSet<AtomId>,
-    /// That inputs of `forward` are on the CPU, where the program has asked, by the module that they live with.
+    /// The program's tests whether an input of `forward` is on the CPU, by the module whose device it shares.
     pub(crate) asked_on_cpu: FxHashMap<OuterId, Vec<AtomId>>,
-    /// What decides whether two things are in one place, where somebody has asked.
+    /// The atoms that decide whether two values are on the same device, where the program tests that.
     pub(crate) places_asked: FxHashSet<AtomId>,
 }

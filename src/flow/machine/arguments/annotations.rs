@@ -1,4 +1,4 @@
-//! What the annotation of a parameter says of its value.
+//! What a parameter's annotation shows about its value.
 
 use crate::flow::domain::value::{Host, Value};
 use crate::flow::machine::Interp;
@@ -28,7 +28,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `embedding: nn.Embedding`: a class of PyTorch whose modules have weights.
+    /// The PyTorch class in an annotation such as `embedding: nn.Embedding`, if its modules have weights.
     pub(crate) fn says_layer(&self, module: ModIdx, annotation: ExprId) -> Option<&'static ModuleOp> {
         let Some(Resolved::External(path)) = self.program.resolve_expr(module, annotation) else {
             return None;
@@ -37,7 +37,7 @@ impl Interp<'_> {
         (!op.is_container()).then_some(op)
     }
 
-    /// A value, narrowed by the annotation of the variable it is bound to.
+    /// A value, narrowed by the annotation of its variable.
     pub(crate) fn annotated(&mut self, v: Value, annotation: ExprId) -> Value {
         if let Value::Outer(o) = v
             && says_tensor(&self.linked().ir, annotation)
@@ -48,7 +48,7 @@ impl Interp<'_> {
     }
 }
 
-/// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.
+/// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or a string.
 pub(crate) fn plain_annotation(ir: &crate::ir::Module, e: ExprId) -> Option<&'static str> {
     match ir.expr(e) {
         Expr::Var(var) => var_name(ir, var),
@@ -73,7 +73,7 @@ fn var_name(ir: &crate::ir::Module, var: crate::ir::Var) -> Option<&'static str>
     }
 }
 
-/// Does the annotation say that the thing is some module, and never `None`?
+/// Whether the annotation says that the value is some module, and never `None`.
 pub(crate) fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_) => plain_annotation(ir, e) == Some("Module"),
@@ -81,25 +81,25 @@ pub(crate) fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// `dv: torch.device | str`: does the annotation say that the thing may be a device?
+/// Whether the annotation says that the value may be a device: `dv: torch.device | str`.
 pub(crate) fn says_device(ir: &crate::ir::Module, e: ExprId) -> bool {
     let mut parts = Vec::new();
     alternatives(ir, e, &mut parts);
     parts.iter().any(|&part| matches!(plain_annotation(ir, part), Some("device" | "DeviceLikeType")))
 }
 
-/// Does the annotation say that the thing is a tensor, and never `None`?
+/// Whether the annotation says that the value is a tensor, and never `None`.
 pub(crate) fn says_tensor_alone(ir: &crate::ir::Module, e: ExprId) -> bool {
     let one = matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_));
     (one || says_shape(ir, e)) && says_tensor(ir, e)
 }
 
-/// Does the annotation say that the thing is a tensor, if it is anything that lives on a device? Numbers and arrays do not.
+/// Whether the annotation says that the value is a tensor if it is on a device at all. Numbers and arrays are not.
 pub(crate) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     says_tensor_apart_from(ir, e, &[])
 }
 
-/// The same of what is none of these classes, by their names: `str | Tensor` of what is no `str`.
+/// The same for a value that is of none of the classes named in `others`: `str | Tensor` for a value that is no `str`.
 pub(crate) fn says_tensor_apart_from(ir: &crate::ir::Module, e: ExprId, others: &[&str]) -> bool {
     let mut parts = Vec::new();
     alternatives(ir, e, &mut parts);
@@ -120,7 +120,7 @@ pub(crate) fn says_tensor_apart_from(ir: &crate::ir::Module, e: ExprId, others: 
         && parts.iter().all(|&p| plain(p) || other(p) || says_one_tensor(ir, p))
 }
 
-/// The parts of a union, and of unions in it.
+/// Collects the parts of a union and of the unions in it.
 fn alternatives(ir: &crate::ir::Module, e: ExprId, parts: &mut Vec<ExprId>) {
     match ir.expr(e) {
         Expr::Index { base, index } if plain_annotation(ir, base) == Some("Union") => match ir.expr(index) {
@@ -144,7 +144,7 @@ fn says_one_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// `Float[Tensor, "batch width"]`, as jaxtyping has it: a tensor with its type and shape.
+/// Whether the annotation is a jaxtyping tensor with type and shape: `Float[Tensor, "batch width"]`.
 fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
     const TYPED: &[&str] = &[
         "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64",
@@ -156,7 +156,7 @@ fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
         && ir.list(list).first().is_some_and(|&array| names_tensor(ir, array))
 }
 
-/// `weights: list[float] | None`: does the annotation say that the thing is a list or tuple, if it is anything?
+/// Whether the annotation says that the value is a list or tuple, or `None`: `weights: list[float] | None`.
 pub(crate) fn says_list(ir: &crate::ir::Module, e: ExprId) -> bool {
     let mut parts = Vec::new();
     alternatives(ir, e, &mut parts);
@@ -174,7 +174,7 @@ pub(crate) fn says_list(ir: &crate::ir::Module, e: ExprId) -> bool {
     !parts.is_empty() && parts.iter().all(listed)
 }
 
-/// `list[Tensor]`, `tuple[Tensor, ...]`, `Sequence[Tensor]`: does the annotation say that each item is a tensor?
+/// Whether the annotation says that each item is a tensor: `list[Tensor]`, `tuple[Tensor, ...]`, `Sequence[Tensor]`.
 pub(crate) fn says_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
     let Expr::Index { base, index } = ir.expr(e) else { return false };
     let items = match ir.expr(index) {
@@ -191,7 +191,7 @@ pub(crate) fn says_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// `dict[str, Tensor]`, `Mapping[str, Tensor]`: does the annotation say that each value is a tensor?
+/// Whether the annotation says that each value is a tensor: `dict[str, Tensor]`, `Mapping[str, Tensor]`.
 pub(crate) fn says_mapping_to_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
     let Expr::Index { base, index } = ir.expr(e) else { return false };
     match (plain_annotation(ir, base), ir.expr(index)) {

@@ -5,7 +5,7 @@ use crate::flow::machine::Interp;
 use crate::ir::{ArgKind, Call, ExprId};
 use crate::sym::Sym;
 
-/// How many dicts are tried one by one where one of them is unpacked.
+/// The maximum number of alternative dicts for `**kwargs` that are interpreted one by one.
 const MAX_DICTS: usize = 3;
 
 /// The evaluated arguments of a call.
@@ -13,17 +13,17 @@ const MAX_DICTS: usize = 3;
 pub(crate) struct Args {
     pub(crate) positional: Vec<(Value, ExprId)>,
     pub(crate) keywords: Vec<(Sym, Value, ExprId)>,
-    /// There is a `*args` or `**kwargs` whose content is not known.
+    /// Whether there is a `*args` or `**kwargs` of unknown content.
     pub(crate) open: bool,
-    /// There is a `**kwargs` whose content is not known.
+    /// Whether there is a `**kwargs` of unknown content.
     pub(crate) open_names: bool,
-    /// One such.
+    /// The value of one such `**kwargs`.
     pub(crate) unnamed: Option<Value>,
-    /// What each element is of the `*args` of which nobody knows how many there are.
+    /// The value of each element of a `*args` of unknown length.
     pub(crate) spread: Option<(Value, ExprId)>,
-    /// What comes behind such a `*args`, nobody knows at which position.
+    /// The arguments after such a `*args`, whose positions are unknown.
     pub(crate) behind: Vec<(Value, ExprId)>,
-    /// A `**kwargs` that is one of several dicts, which are known.
+    /// A `**kwargs` that is one of several known dicts.
     pub(crate) either: Option<(Value, ExprId)>,
 }
 
@@ -33,12 +33,12 @@ impl Args {
         self.keyword(name).or_else(|| self.positional.get(position).copied())
     }
 
-    /// Just this argument, by position.
+    /// Only this argument, by position.
     pub(crate) fn only(&self, position: usize, name: &str) -> Self {
         Self { positional: self.get(position, name).into_iter().collect(), ..Self::default() }
     }
 
-    /// The same with `v` for this argument, if it is given.
+    /// The same arguments with `v` for this one, if it is given.
     pub(crate) fn with(&self, position: usize, name: &str, v: Value) -> Self {
         let mut args = self.clone();
         let keyword = args.keywords.iter_mut().find(|(n, ..)| n.as_str() == name).map(|(_, v, _)| v);
@@ -53,13 +53,13 @@ impl Args {
         self.keywords.iter().find(|(n, ..)| n.as_str() == name).map(|&(_, v, e)| (v, e))
     }
 
-    /// Names and values come that nobody here knows.
+    /// Records that unknown names and values are passed.
     const fn open_keywords(&mut self) {
         self.open = true;
         self.open_names = true;
     }
 
-    /// Puts `v` in the place of one of the [`Args::values`].
+    /// Replaces the `n`th of the [`Args::values`] by `v`.
     pub(crate) fn replace(&mut self, n: usize, v: Value) {
         let positional = self.positional.iter_mut().map(|(v, _)| v);
         let keywords = self.keywords.iter_mut().map(|(_, v, _)| v);
@@ -69,16 +69,16 @@ impl Args {
         }
     }
 
-    /// All values.
+    /// All argument values, with their expressions.
     pub(crate) fn values(&self) -> impl Iterator<Item = (Value, ExprId)> + '_ {
         let keywords = self.keywords.iter().map(|&(_, v, e)| (v, e));
         self.positional.iter().copied().chain(keywords).chain(self.behind.iter().copied())
     }
 }
 
-/// Does a parameter or attribute of this name hold a device?
+/// Whether a parameter or attribute of this name holds a device.
 pub(crate) fn names_device(name: &str) -> bool {
-    // Nearly none does.
+    // Fast path: few names contain one of these.
     let may = |w: &[u8]| w.eq_ignore_ascii_case(b"dev") || w.eq_ignore_ascii_case(b"map");
     if !name.as_bytes().windows(3).any(may) {
         return false;
@@ -119,7 +119,7 @@ impl Interp<'_> {
         args
     }
 
-    /// `**v`
+    /// Adds the items of `**v`.
     fn add_named(&self, args: &mut Args, v: Value, at: ExprId) {
         let Some(items) = self.dict_items(v) else {
             args.unnamed = Some(v);
@@ -133,7 +133,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `{"device": device} if on_device else {}`
+    /// Whether the value is one of several known dicts: `{"device": device} if on_device else {}`.
     fn is_one_of_dicts(&self, v: Value) -> bool {
         let Value::Choice(d) = v else { return false };
         let mut leaves = Vec::new();
@@ -142,8 +142,8 @@ impl Interp<'_> {
             && leaves.iter().all(|&leaf| self.dict_items(*self.t.values.get(leaf)).is_some())
     }
 
-    /// Calls `f` with the arguments, with each of the dicts in turn where one of several is unpacked. What is itself one
-    /// of several goes with one of the dicts, nobody remembers with which.
+    /// Calls `f` with the arguments, once for each dict if `**kwargs` is one of several. If the callee itself is one of
+    /// several, the names count as unknown, because the link between callee and dict is lost.
     pub(crate) fn with_either(
         &mut self,
         f: Value,

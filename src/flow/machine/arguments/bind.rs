@@ -1,4 +1,4 @@
-//! Arguments bound to parameters, and parameters that nobody binds.
+//! Binds arguments to parameters, and gives symbols to parameters without an argument.
 
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::store::Cell;
@@ -13,7 +13,7 @@ use crate::span::Place;
 use crate::torch::ModuleOp;
 
 impl Interp<'_> {
-    /// Puts the arguments into the slots of a new activation. `base` is its first cell.
+    /// Stores the arguments in the slots of a new activation, whose first cell is `base`.
     pub(crate) fn bind(
         &mut self,
         module: ModIdx,
@@ -50,7 +50,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A device that a parameter has since the call says nothing of it.
+    /// Adds an origin to a device that a parameter has by default: the call at `site` does not give it.
     fn left_to_default(&mut self, v: Value, site: Place) -> Value {
         match v {
             Value::Str(s, origin)
@@ -116,36 +116,36 @@ impl Interp<'_> {
                     None => v,
                 }
             }
-            // A switch that is given through `*args` or `**kwargs` which nobody knows: whoever filled these has decided.
+            // A flag that may come from an unknown `*args` or `**kwargs`: the code that filled these decides it.
             Some(e)
                 if matches!(self.program.get(module).ir.expr(e), Expr::True | Expr::False)
                     && speaks_of_devices(param.name.as_str()) =>
             {
                 self.passed_on(module, func, param)
             }
-            // What nothing else gives is a part of the tensor that is unpacked.
+            // A parameter without other argument gets an element of the unpacked tensor.
             None if !args.open_names && args.behind.is_empty() => match args.spread {
                 Some((v @ Value::Tensor(_), _)) => v,
                 _ => Value::Unknown,
             },
-            // Given so, or not at all.
+            // The parameter comes from `*args` or `**kwargs`, or has its default.
             _ => Value::Unknown,
         }
     }
 
-    /// The symbol for a parameter that is filled from what somebody else has collected.
+    /// The symbol for a parameter that comes from an unknown `*args` or `**kwargs`.
     fn passed_on(&mut self, module: ModIdx, func: FuncId, param: &Param) -> Value {
         let params = &self.program.get(module).ir.function(func).params;
         let index = params.iter().position(|p| p.name == param.name).unwrap_or(0);
         let Value::Outer(base) = self.param(module, func, index) else { return Value::Unknown };
-        // What it is called there is not what the user sets.
+        // The parameter's name is not an option that the user sets, so the symbol has no text.
         let key =
             OuterKey::Item { base, key: Some(Value::Str(param.name, crate::flow::domain::value::NO_ORIGIN)) };
         let outer = Outer { varies: true, ..Outer::new(key.clone(), String::new()) };
         Value::Outer(self.t.outer(key, || outer))
     }
 
-    /// The symbol for a parameter of a function that is interpreted for itself.
+    /// The symbol for a parameter of a symbolic function.
     pub(crate) fn param(&mut self, module: ModIdx, func: FuncId, index: usize) -> Value {
         let key = OuterKey::Param { module, func, index: u16::try_from(index).unwrap_or(u16::MAX) };
         if let Some(&id) = self.t.outer_ids.get(&key) {
@@ -164,7 +164,7 @@ impl Interp<'_> {
         Value::Outer(id)
     }
 
-    /// What a parameter holds when its function is interpreted for itself.
+    /// The value of a parameter of a symbolic function.
     pub(crate) fn symbolic_param(
         &mut self,
         module: ModIdx,
@@ -174,7 +174,7 @@ impl Interp<'_> {
     ) -> Value {
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
-        // `cuda_device=-1`, `gpus: int`: the number says whether there is one, and who asks about it asks for that.
+        // `cuda_device=-1`, `gpus: int`: the number says whether there is a GPU. A test of it is a test for a GPU.
         if numbers_a_device(ir, param) || counts_gpus(ir, param) {
             let v = self.param(module, func, index);
             if let Value::Outer(o) = v {
@@ -198,7 +198,7 @@ impl Interp<'_> {
                 _ => None,
             };
             if let Some(v) = plain {
-                // `n_gpus: int | None = None`: who gives one has decided.
+                // `n_gpus: int | None = None`: a caller that passes a number has decided.
                 let none = param
                     .default
                     .filter(|&d| ir.expr(d) == Expr::None && speaks_of_devices(param.name.as_str()));
@@ -227,8 +227,8 @@ impl Interp<'_> {
         v
     }
 
-    /// An `nn.Module` that the caller gives, of a class of PyTorch perhaps: it lives where the caller wants it, until it is
-    /// moved.
+    /// An `nn.Module` that the caller passes, perhaps of a class of PyTorch. The caller decides its device, until the
+    /// function moves it.
     fn given_module(&mut self, o: OuterId, layer: Option<&'static ModuleOp>) -> Value {
         let device =
             self.at(crate::flow::domain::value::Device::Of(o), crate::flow::domain::value::NO_ORIGIN);
@@ -241,7 +241,7 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// Evaluates an expression of another scope (a module's, a class body's), without reporting anything.
+    /// Evaluates an expression of another scope, such as a module or class body, without reporting events.
     pub(crate) fn eval_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Value {
         if self.run.depth >= crate::flow::machine::MAX_DEPTH {
             return Value::Unknown;
@@ -259,7 +259,7 @@ impl Interp<'_> {
         v
     }
 
-    /// Cells for a scope that is looked into from outside: a module's own, or fresh ones.
+    /// Cells for a scope that is evaluated from outside: a module's own, or new ones.
     pub(crate) fn scope_base(&mut self, module: ModIdx, scope: FuncId) -> Cell {
         if scope == FuncId(0) {
             return self.global_cell(module, 0);
@@ -269,13 +269,13 @@ impl Interp<'_> {
     }
 }
 
-/// Is it a GPU's number, which is negative unless the caller has one?
+/// Whether the parameter is a GPU's index that is negative by default.
 fn numbers_a_device(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
     let negative = |d| matches!(ir.expr(d), Expr::Unary { op: crate::ir::UnaryOp::Neg, .. });
     param.default.is_some_and(negative) && speaks_of_devices(param.name.as_str())
 }
 
-/// Is it a number of GPUs, of which there is none unless the caller has some?
+/// Whether the parameter is a number of GPUs that is 0 by default.
 fn counts_gpus(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
     let words = || param.name.as_str().split('_');
     let several = words().any(|word| matches!(word, "gpus" | "ngpu" | "ngpus"));

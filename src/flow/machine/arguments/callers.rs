@@ -1,8 +1,9 @@
-//! What the calls in sight say of the functions that they call.
+//! What the visible calls show about the parameters of their callees.
 //!
-//! A function that is interpreted for itself has outside things for its parameters, which may be anywhere. Where
-//! the file calls it, these calls are interpreted too and say what it is really given, so they are judged and not
-//! the function alone. What nobody in the file calls is there for others, unless its name begins with an underscore.
+//! A symbolic function has outside values for its parameters, which may be on any device. If the file calls the
+//! function, the engine interprets these calls as well. They show the real arguments, so the rules judge the calls, not
+//! the function alone. A function without a caller in the file has callers elsewhere, unless its name begins with an
+//! underscore.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
@@ -15,35 +16,35 @@ use crate::link::ClassKey;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
 
-/// What has been seen of calls, and of what must be on the host.
+/// What is known from calls, and which values must be on the host.
 #[derive(Default)]
 pub(crate) struct Callers {
-    /// The function that is interpreted for itself.
+    /// The symbolic function that is being interpreted.
     pub(crate) entry: Option<FuncId>,
-    /// The calls in the entry's file of methods through objects.
+    /// The calls of methods through objects in the entry's file.
     pub(crate) objects: OnceCell<FxHashMap<FuncId, Vec<CallId>>>,
-    /// What is interpreted just now only prepares for an entry point.
+    /// Whether the current interpretation only prepares an entry point. Then calls are not recorded.
     pub(crate) deaf: bool,
-    /// Calls in the entry's file that have been interpreted, with the parameters for which each time something was
-    /// given that is wherever somebody outside wants it.
+    /// The interpreted calls in the entry's file, with the parameters whose argument was on a device of an outside
+    /// caller's choice each time.
     pub(crate) given: FxHashMap<CallId, Vec<u16>>,
-    /// The same, with the parameters for which each time something was given that unknown code made of such a thing.
+    /// The same, with the parameters whose argument was made by unknown code from such a value each time.
     pub(crate) derived: FxHashMap<CallId, Vec<u16>>,
-    /// What unknown code made of things that are wherever somebody outside wants them.
+    /// Values that unknown code made from values on a device of an outside caller's choice.
     pub(crate) made_of_given: FxHashSet<OuterId>,
-    /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
+    /// Outside tensors that the entry point passes to NumPy without a move. Its callers must keep them on the host.
     pub(crate) host: FxHashSet<OuterId>,
-    /// Modules whose own `forward` gives arrays.
+    /// Modules whose own `forward` returns arrays.
     pub(crate) for_numpy: FxHashSet<OuterId>,
-    /// Outside things that the entry point itself follows, wherever they are: `y.to(x.device)`.
+    /// Outside values that the entry point follows to any device: `y.to(x.device)`.
     pub(crate) followed: FxHashSet<OuterId>,
 }
 
-/// A parameter of the function that is interpreted for itself.
+/// A parameter of the symbolic function.
 pub(crate) type Parameter = (FuncId, u16);
 
 impl Interp<'_> {
-    /// A call of a function of the project is interpreted.
+    /// Records a call of a function of the project.
     pub(crate) fn is_given(&mut self, callee: &Function, bound: bool, args: &Args, e: ExprId) {
         if self.here().module != self.entry || self.calls.callers.deaf {
             return;
@@ -72,7 +73,8 @@ impl Interp<'_> {
         keep_common(&mut self.calls.callers.derived, id, derived);
     }
 
-    /// Unknown code has made this of tensors that who calls gives: it is where they are, by all experience.
+    /// Records that unknown code made this from tensors on a device of the caller's choice. Such a result is usually on
+    /// the same device.
     pub(crate) fn is_made_of(&mut self, made: Value, args: &Args) {
         self.made_of_what_was_read(made, args);
         if let Value::Outer(o) = made
@@ -83,7 +85,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it, or may it be, a tensor for certain that is wherever who calls wants it?
+    /// Whether the value may be a tensor on a device of the caller's choice. Only values that are certainly tensors
+    /// count.
     fn is_tensor_anywhere(&self, v: Value) -> bool {
         self.values_of(v).into_iter().any(|v| {
             let tensor = match v {
@@ -95,7 +98,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it a tensor for certain, or does a sequence hold one?
+    /// Whether the value is certainly a tensor, or a sequence that holds one.
     pub(crate) fn holds_tensor(&self, v: Value) -> bool {
         match v {
             Value::Tensor(t) => self.get_tensor(t).certain,
@@ -106,8 +109,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it what unknown code made of something that who calls gives, alone or as one of several results? What is
-    /// kept in an object or a dict may come from anywhere.
+    /// Whether unknown code made the value from a value of the caller's, alone or as one of several results. Values in
+    /// objects or dicts are excluded: they may have another source.
     fn is_derived(&self, v: Value) -> bool {
         let made = |o: OuterId| {
             let mut at = o;
@@ -130,7 +133,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Has what leads to here made sure that an outside thing is on the host? `if x.device.type != "cpu": raise`
+    /// Whether the path implies that an outside value is on the host: `if x.device.type != "cpu": raise`.
     fn is_held_on_host(&mut self, v: Value) -> bool {
         let Value::Outer(o) = v else { return false };
         [("cpu", true), ("cuda", false)].into_iter().any(|(device, is)| {
@@ -139,7 +142,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it wherever who calls wants it?
+    /// Whether the value is on a device of the caller's choice.
     fn is_anywhere(&self, v: Value) -> bool {
         let free = |o: OuterId| {
             let outer = self.t.get_outer(o);
@@ -155,14 +158,14 @@ impl Interp<'_> {
         }
     }
 
-    /// A tensor that lives where an outside thing does is read by NumPy.
+    /// Records that NumPy reads a tensor on the device of an outside value.
     pub(crate) fn taken_to_host(&mut self, device: Device) {
         if let Device::Of(o) = device {
             self.calls.callers.host.insert(o);
         }
     }
 
-    /// Something that only works on the host is given a tensor: had it been elsewhere, it would have raised.
+    /// Records that an operation that only works on the host takes the tensor: on another device it would raise.
     pub(crate) fn read_on_host(&mut self, v: Value) {
         if self.run.muted > 0 {
             return;
@@ -181,7 +184,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same of what was made of tensors that do not go together: they do, on the host.
+    /// The same for a result of tensors on different devices: they must all be on the host.
     pub(crate) fn refused_to_host(&mut self, origin: OriginId) {
         let origin = *self.t.origins.get(origin.0);
         if origin.reason != Reason::Refused {
@@ -192,7 +195,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The entry point puts something where an outside thing is.
+    /// Records that the entry point moves a value to the device of an outside value.
     pub(crate) fn follows(&mut self, target: Dd) {
         if self.run.symbolic && self.here().site.is_none() {
             let places = self.device_leaves(target).into_iter().map(|(_, device, _)| device);
@@ -203,18 +206,18 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the entry point follow one of these, so that it counts on any place of it, whoever calls?
+    /// Whether the entry point follows one of these values, so that it works with any device of the caller's choice.
     pub(crate) fn any_followed(&self, about: &[OuterId]) -> bool {
         about.iter().any(|o| self.calls.callers.followed.contains(o))
     }
 
-    /// Has the entry point shown that one of these must be on the host?
+    /// Whether the entry point requires that one of these values is on the host.
     pub(crate) fn any_on_host(&self, about: &[OuterId]) -> bool {
         about.iter().any(|o| self.calls.callers.host.contains(o) || self.calls.callers.for_numpy.contains(o))
     }
 
-    /// What a module's `forward` gives is an array, and nobody is told that it may not be one: then the module is on the host, in
-    /// its other methods as well.
+    /// Records that a module's `forward` returns an array without a finding about a copy to the host. Then the module
+    /// is on the host, in its other methods as well.
     pub(crate) fn leaves_for_numpy(&mut self, key: ClassKey, given: Value) {
         let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers));
         if array && !self.events.iter().any(|p| matches!(p.event.kind, Kind::ToHost { .. })) {
@@ -223,13 +226,13 @@ impl Interp<'_> {
         }
     }
 
-    /// The next entry point makes its own demands.
+    /// Clears these records before the next entry point.
     pub(crate) fn forget_host(&mut self) {
         self.calls.callers.host.clear();
         self.calls.callers.followed.clear();
     }
 
-    /// The parameter of the entry point that one of these is, or is a part of.
+    /// The parameter of the entry point that one of these values is, or is a part of.
     pub(crate) fn parameter_of(&self, about: &[OuterId]) -> Option<Parameter> {
         about.iter().find_map(|&o| {
             let mut at = o;

@@ -1,4 +1,4 @@
-//! Whether the calls in sight decide what a parameter is.
+//! Whether the visible calls decide a parameter.
 
 use crate::flow::domain::event::{DeviceName, Event, Kind};
 use crate::flow::machine::Interp;
@@ -11,7 +11,7 @@ use crate::link::{ModIdx, Resolved};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Interp<'_> {
-    /// Marks the events that are about a function's parameters while calls in sight say what these are.
+    /// Marks the events about a function's parameters if visible calls decide these parameters.
     pub(crate) fn mark_decided(&self, events: Vec<(Event, Option<FuncId>, Option<Parameter>)>) -> Vec<Event> {
         let with_module = |event: &Event| match &event.kind {
             Kind::Mismatch { other: side, .. } | Kind::ToHost { tensor: side, .. } => {
@@ -34,7 +34,7 @@ impl Interp<'_> {
         marked.collect()
     }
 
-    /// Is it a program that makes its own modules, and never speaks of a device? Then they stay on the CPU.
+    /// Whether the file makes its own modules and never mentions a device. Then they stay on the CPU.
     fn modules_rest(&self) -> bool {
         let ir = &self.program.get(self.entry).ir;
         let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
@@ -75,7 +75,7 @@ impl Interp<'_> {
                 _ => None,
             }
         });
-        // A framework speaks of devices for those that are its own.
+        // A framework decides the devices of its own modules.
         let mut rests = false;
         for class in made {
             if self.is_moved_for_user(class) {
@@ -86,8 +86,8 @@ impl Interp<'_> {
         rests
     }
 
-    /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves
-    /// it open; any other decides, be it that nothing is known of what it gives.
+    /// Whether visible calls decide this function's argument. A call that passes on its caller's own argument leaves it
+    /// open. Any other call decides it, even if nothing is known of the argument.
     fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
         let linked = self.program.get(self.entry);
         let sites: Vec<CallId> = self.sites(func).collect();
@@ -99,7 +99,7 @@ impl Interp<'_> {
         let derived =
             |site: &CallId| self.calls.callers.derived.get(site).is_some_and(|n| n.contains(&index));
         if function.is_private() {
-            // What is given to it comes from there, and is known there, unless unknown code is in between.
+            // The argument is known at the caller, unless unknown code is in between.
             return !sites.iter().all(derived);
         }
         let mut open = false;
@@ -115,8 +115,8 @@ impl Interp<'_> {
         !open
     }
 
-    /// The default of a parameter for which none of the calls gives anything: of a function whose name says that nobody else
-    /// calls it, and which is only called.
+    /// The default of a parameter that no call passes, for a private function that the file only calls and never passes
+    /// on.
     pub(crate) fn left_by_all(&self, module: ModIdx, func: FuncId, index: usize) -> Option<ExprId> {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
@@ -144,8 +144,8 @@ impl Interp<'_> {
         (only_called && !calls.is_empty() && calls.iter().all(leaves)).then_some(default)
     }
 
-    /// The calls of a function of the entry's file, those of static methods by their class's name and of methods through
-    /// objects included.
+    /// The calls of a function in the entry's file, including calls of static methods through their class and of
+    /// methods through objects.
     fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
         let sites = self.program.sites(self.entry);
         let objects = self.calls.callers.objects.get_or_init(|| through_objects(self.program, self.entry));
@@ -157,7 +157,7 @@ impl Interp<'_> {
     }
 }
 
-/// What has held at each interpretation of the call.
+/// Keeps the parameters for which the property held at each interpretation of the call.
 pub(crate) fn keep_common(calls: &mut FxHashMap<CallId, Vec<u16>>, call: CallId, now: Vec<u16>) {
     match calls.get_mut(&call) {
         Some(before) => before.retain(|n| now.contains(n)),
@@ -167,7 +167,7 @@ pub(crate) fn keep_common(calls: &mut FxHashMap<CallId, Vec<u16>>, call: CallId,
     }
 }
 
-/// Is it a method that Python calls by itself, and not what the call names?
+/// Whether Python calls the method implicitly, so that the call expression does not name it.
 pub(crate) fn implied(callee: &Function, named: Expr) -> bool {
     matches!(callee.name.as_str(), "__iter__" | "__next__" | "__getitem__" | "__len__")
         && !matches!(named, Expr::Attr { name, .. } if name == callee.name)

@@ -1,4 +1,4 @@
-//! Defaults of parameters: evaluated once, where the function is defined, and the same thing at every call.
+//! Defaults of parameters: evaluated once, at the definition of the function, and the same value at every call.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -7,8 +7,8 @@ use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 
 impl Interp<'_> {
-    /// `lambda t, d=d: t.to(d)` in a loop: what the variable is in this round. Of functions of several rounds, which are one here, it is not
-    /// known.
+    /// Handles `lambda t, d=d: t.to(d)` in a loop: the default is the variable's value in this round. The engine has
+    /// one function for all rounds, so a default that differs between rounds is unknown.
     pub(crate) fn captures_defaults(&mut self, func: FuncId) {
         if self.here().loops.is_empty() {
             return;
@@ -27,7 +27,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `def add(x, seen=[])`: what an earlier call has put into it is in it.
+    /// Handles `def add(x, seen=[])`: the default contains what earlier calls have added.
     pub(crate) fn is_kept_between_calls(&mut self, module: ModIdx, default: ExprId, v: Value) {
         let empty = match self.program.get(module).ir.expr(default) {
             Expr::List(items) | Expr::Dict(items) => items.len == 0,

@@ -1,7 +1,7 @@
-//! Calls that hand on what the entry point itself was given.
+//! Calls that pass on the entry point's own arguments.
 //!
-//! `super()._init_weights(module)`: the callee stands in another file, is given nothing but the symbols that it has for its
-//! parameters when it is interpreted for itself, and nobody looks at what it gives. Whatever it tells, it tells there.
+//! Example: `super()._init_weights(module)`. The callee is in another file, gets only symbols like its own as a
+//! symbolic function, and its result is unused. Its events are reported when it is an entry point itself.
 
 use crate::flow::domain::value::{OuterKey, Value};
 use crate::flow::machine::Interp;
@@ -10,7 +10,7 @@ use crate::ir::{ExprId, FuncId};
 use crate::link::ModIdx;
 
 impl Interp<'_> {
-    /// Evaluates an expression whose value nobody looks at.
+    /// Evaluates an expression whose value is unused.
     pub(crate) fn eval_unused(&mut self, e: ExprId) -> Value {
         let around = self.run.unused_value.replace((self.frame, e));
         let v = self.eval(e);
@@ -18,7 +18,8 @@ impl Interp<'_> {
         v
     }
 
-    /// Does the call only hand on what its function was given, to a function of another file that keeps none of it?
+    /// Whether the call only passes its function's own arguments to a function of another file that stores none of
+    /// them.
     pub(crate) fn only_hands_on(
         &self,
         module: ModIdx,
@@ -35,7 +36,7 @@ impl Interp<'_> {
         let given = |v: Value| {
             let symbol = match v {
                 Value::Outer(o) => Some(o),
-                // A module that it is given.
+                // A module that the entry point gets as an argument.
                 Value::Object(id) => self.obj(id).outer,
                 _ => None,
             };

@@ -1,4 +1,4 @@
-//! Calls that lack what the function needs: they raise a `TypeError`, and nothing comes after them.
+//! Calls that lack a required argument: they raise a `TypeError`, and the path ends there.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::Value;
@@ -9,7 +9,7 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// A function or class is called by its name. Gives whether the path ends here.
+    /// Handles a call of a function or class by name. Whether the path ends here.
     pub(crate) fn raises_for_lack(&mut self, f: Value, args: &Args) -> bool {
         let callee = match f {
             Value::Closure(id) => {
@@ -25,7 +25,7 @@ impl Interp<'_> {
         self.ends_for_lack(callee, args)
     }
 
-    /// The same of `receiver.name(…)`, where the receiver's own class or file has the function.
+    /// The same for `receiver.name(…)`, where the receiver's class or file defines the function.
     pub(crate) fn method_raises_for_lack(&mut self, receiver: Value, name: Sym, args: &Args) -> bool {
         let callee = match receiver {
             Value::Object(id) => {
@@ -42,7 +42,7 @@ impl Interp<'_> {
         self.ends_for_lack(callee, args)
     }
 
-    /// Is the class, or one that it is derived from, what a decorator makes of it?
+    /// Whether a decorator replaces the class or one of its bases.
     fn is_decorated(&self, key: ClassKey) -> bool {
         let decorated = |k: &ClassKey| self.program.get(k.module).ir.class(k.class).decorators.len > 0;
         self.program.class(key).mro.iter().any(decorated)
@@ -57,7 +57,8 @@ impl Interp<'_> {
         true
     }
 
-    /// Has a parameter no value? Decorators may give what they like.
+    /// Whether a required parameter has no argument. Functions with decorators are excluded, because a decorator may
+    /// add arguments.
     fn lacks(&self, module: ModIdx, func: FuncId, bound: bool, args: &Args) -> bool {
         let function = self.program.get(module).ir.function(func);
         let given = args.positional.len() + usize::from(bound);

@@ -1,4 +1,4 @@
-//! Arguments: evaluated at the call, bound to parameters, or taken from the calls in sight.
+//! Arguments: evaluated at the call, bound to parameters, or taken from visible calls.
 
 pub(crate) mod annotations;
 pub(crate) mod args;

@@ -1,4 +1,4 @@
-//! Activations of functions: frames, their bodies, and what they leave.
+//! Activations of functions: frames, bodies and results.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::store::Cell;
@@ -11,12 +11,12 @@ use crate::ir::{FuncId, FuncKind};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 
-/// The same over a tree of objects.
+/// The maximum number of further activations of a function over a tree of objects.
 const MAX_DESCENT: u32 = 4;
 
 impl Interp<'_> {
-    /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep, and over a
-    /// tree of objects that a script has made as far as there is another one to go to.
+    /// Whether the function has as many activations as allowed. Recursion over nested containers goes one level deep.
+    /// Recursion over a tree of objects of a script goes further, while each activation gets a new object.
     pub(crate) fn active(&self, module: ModIdx, func: FuncId, args: &Args) -> bool {
         let most = if self.descends(module, func, args) { MAX_DESCENT } else { MAX_RECURSION };
         let mut times = 0;
@@ -34,8 +34,8 @@ impl Interp<'_> {
         false
     }
 
-    /// Is it given an object, or a list or dict, that none of its activations has been given? Or, in the middle of one,
-    /// a tensor, which has nothing in it?
+    /// Whether an argument is an object, list or dict that no activation of the function has got so far. A tensor in a
+    /// nested activation also counts, because it ends the descent.
     fn descends(&self, module: ModIdx, func: FuncId, args: &Args) -> bool {
         let held = |kind| matches!(kind, ObjKind::List { module: false } | ObjKind::Dict { module: false });
         let own = |v: Value| match v {
@@ -60,7 +60,7 @@ impl Interp<'_> {
             || args.values().any(|(v, _)| leaf(v)) && !given.iter().any(|&v| leaf(v))
     }
 
-    /// A new activation, which becomes the one that is interpreted.
+    /// Pushes a new activation and makes it the current one.
     pub(crate) fn push_frame(&mut self, module: ModIdx, func: FuncId, base: Cell, parent: Option<FrameId>) {
         if module != self.entry {
             self.keep_globals(module, func);
@@ -68,7 +68,7 @@ impl Interp<'_> {
         self.push_activation(module, func, base, parent);
     }
 
-    /// The same where nothing of the function is interpreted before.
+    /// The same, without preparation of the file's variables.
     pub(crate) fn push_activation(
         &mut self,
         module: ModIdx,
@@ -102,7 +102,7 @@ impl Interp<'_> {
         self.frame = FrameId(u32::try_from(self.frames.len() - 1).unwrap_or(u32::MAX));
     }
 
-    /// Interprets a function's body and gives what it returns.
+    /// Interprets a function's body and gives its return value.
     #[expect(clippy::too_many_arguments, reason = "an activation has that many parts")]
     pub(crate) fn run(
         &mut self,
@@ -135,12 +135,13 @@ impl Interp<'_> {
         }
         let (limit, start) = (self.budget.limit, self.here().start);
         let mut curtailed = false;
-        // A script's `main()` may take all there is.
+        // A script's `main()` may use the whole budget.
         if site.is_some() && (self.run.symbolic || self.run.depth > 0) {
-            // No more than half of what is left, so that it is the callee at fault that is given up.
+            // At most half of the remaining steps, so that the engine gives up the expensive callee and not its
+            // callers.
             let most = match self.run.symbolic {
                 true => crate::flow::machine::CALL_STEPS,
-                // What the script itself is made of.
+                // Functions of the script itself.
                 false if module == self.entry => crate::flow::machine::MAX_STEPS,
                 false => crate::flow::machine::SCRIPT_CALL_STEPS,
             };
@@ -162,9 +163,9 @@ impl Interp<'_> {
         self.budget.limit = limit;
         self.calls.gave_up = given_up;
         if given_up {
-            // Only this call was too much: it is as if nobody knew what it does.
+            // Only this call took too many steps: it counts as an unknown call.
             self.run.exhausted = false;
-            // From another entry point, with more to spend, it may get through.
+            // From another entry point, with more steps left, it may succeed.
             let heavy = if curtailed { &mut self.calls.heavy_here } else { &mut self.calls.heavy };
             heavy.insert((module, func));
             self.store.undo(start);
@@ -178,7 +179,7 @@ impl Interp<'_> {
         v
     }
 
-    /// Joins the states at the function's returns; gives its result.
+    /// Joins the states at the function's returns, and gives its result.
     fn finish(&mut self, before: crate::flow::domain::diagram::Cond) -> Value {
         let entry = self.here().entry;
         let fell_through = self.d.given(self.path, entry);
@@ -195,7 +196,7 @@ impl Interp<'_> {
             result = self.ite(through, Value::None, result);
         }
         if !straight {
-            // The last `return`, outside of branches, left the state as it is there.
+            // The last `return`, outside of branches, has kept its state in the store.
             if self.path == FALSE {
                 let mut rest = returned;
                 for (p, _) in &exits {
@@ -206,18 +207,18 @@ impl Interp<'_> {
             }
             self.join_exits(start, exits);
         }
-        // After a call that may have ended in an exception, what holds is that it did not.
+        // If the call may have raised, the path after it excludes the cases in which it did.
         let after = self.d.or(returned, fell_through);
         self.path = self.d.and(before, after);
         if generator { yields } else { result }
     }
 
-    /// A function that is not nested in another: needs no frame.
+    /// A function that is not nested in another. It needs no frame.
     pub(crate) fn module_function(&mut self, module: ModIdx, func: FuncId) -> Value {
         self.closure(module, func, None)
     }
 
-    /// `def` reached: the function, and from here on it may be called.
+    /// Handles `def`: gives the function, and records that it can be called from here on.
     pub(crate) fn define(&mut self, func: FuncId) -> Value {
         let module = self.here().module;
         self.names.def_paths.insert((module, func), self.path);

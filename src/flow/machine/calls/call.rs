@@ -1,4 +1,4 @@
-//! Calls: of functions and classes of the project, of methods, of everything else.
+//! Calls of functions and classes of the project, of methods, and of other values.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::{Bound, BoundId, Closure, ClosureId, FrameId, ObjId, Value};
@@ -9,7 +9,7 @@ use crate::ir::{Call, CallId, Expr, ExprId, FuncId, Var};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
 
-/// Activations of a function within one of its own.
+/// The maximum number of recursive activations of a function.
 pub(crate) const MAX_RECURSION: u32 = 1;
 
 impl Interp<'_> {
@@ -45,7 +45,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `base.name(…)`
+    /// Calls `base.name(…)`.
     fn call_attribute(&mut self, base: ExprId, name: Sym, call: Call<'_>, e: ExprId) -> Value {
         let linked = self.linked();
         let mut receiver = self.eval(base);
@@ -56,7 +56,7 @@ impl Interp<'_> {
             });
         }
         self.handed_as_weights(name, &args);
-        // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
+        // For `model = model.cuda()` with nothing else known: `load_state_dict` shows that the moved value has weights.
         if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
             args.positional.iter().take(1).for_each(|&(v, _)| self.loaded_as_weights(v));
         }
@@ -132,7 +132,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same, whatever decorators stand around it.
+    /// The same, without its decorators.
     pub(crate) fn call_as_written(
         &mut self,
         called: Closure,
@@ -224,7 +224,8 @@ impl Interp<'_> {
         if v == Value::Absent { Value::None } else { v }
     }
 
-    /// The constructor of an object, or of one of its bases, was given up: what it has set is not known.
+    /// Records that the engine gave up the constructor of the object, or of one of its bases. Its attributes are
+    /// unknown.
     fn is_half_made(&mut self, method: Sym, receiver: Option<Value>) {
         if method == self.known.init
             && let Some(Value::Object(id)) = receiver
@@ -233,12 +234,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Has it taken more steps before than a call may, or than there were left for it here?
+    /// Whether an earlier call took more steps than a call may take, or than were left here.
     pub(crate) fn is_heavy(&self, module: ModIdx, func: FuncId) -> bool {
         self.calls.heavy.contains(&(module, func)) || self.calls.heavy_here.contains(&(module, func))
     }
 
-    /// Is the call not worth interpreting, where parameters are symbols?
+    /// Whether the call should not be interpreted. In a symbolic function, calls without effect on devices are skipped.
     fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
         if !self.run.symbolic {
             return self.is_heavy(module, func);
@@ -247,9 +248,9 @@ impl Interp<'_> {
         if calls > crate::flow::machine::MANY_CALLS || self.is_heavy(module, func) {
             return true;
         }
-        // What decides nothing and is given nothing that is somewhere for certain only passes on.
+        // A callee that decides no device and gets no value on a definite device only passes values on.
         let asked_for = matches!(receiver, Some(Value::Object(id)) if self.calls.unbuilt.contains_key(&id));
-        // What is short and is given a tensor may bring it together with another one of the caller's.
+        // A short callee that gets a tensor may combine it with another tensor of the caller's.
         let short =
             || calls <= crate::flow::machine::SHORT_CALLS && args.values().any(|(v, _)| self.holds_tensor(v));
         calls > crate::flow::machine::FEW_CALLS
@@ -259,7 +260,7 @@ impl Interp<'_> {
             && !args.values().map(|(v, _)| v).chain(receiver).any(|v| self.is_settled(v, 0))
     }
 
-    /// Reads a method or attribute that the class of an object gives.
+    /// Reads a method or attribute from the class of an object.
     pub(crate) fn class_attr(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
         if let Some(replaced) = self.replaced_in_class(key, name) {
             return Some(replaced);
@@ -271,7 +272,7 @@ impl Interp<'_> {
         mro.iter().find_map(|&k| self.class_variable(k, name))
     }
 
-    /// `Net.forward = function`: what the program has put in the place of a method.
+    /// `Net.forward = function`: the value that the program has assigned over a method.
     pub(crate) fn replaced_in_class(&self, key: ClassKey, name: Sym) -> Option<Value> {
         if self.names.class_cells.is_empty() {
             return None;
@@ -283,7 +284,7 @@ impl Interp<'_> {
             if let Some(v) = put.filter(|&v| v != Value::Absent) {
                 return Some(v);
             }
-            // Those further up are hidden by it.
+            // The definition here hides those of classes further up.
             if Some(k) == home {
                 return None;
             }
@@ -291,7 +292,7 @@ impl Interp<'_> {
         None
     }
 
-    /// The object's `__call__`, or `forward` for modules.
+    /// Calls the object: its `__call__`, or `forward` for modules.
     fn call_object(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.call_module(id, args, e),

@@ -1,4 +1,4 @@
-//! Decorators: what they leave as it is, and when they let a function run.
+//! Decorators: which of them keep a function unchanged, and the condition that they put on running it.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::store::Mark;
@@ -10,9 +10,9 @@ use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
 
-/// What decorators of the project are given, to see when they call it.
+/// The function that the engine passes to decorators of the project, to see when they call it.
 pub(crate) const WRAPPED: &str = "samedevice.wrapped";
-/// A mark may have so many names, one for the other.
+/// The maximum number of variables to follow to the definition of a `pytest` mark.
 const MAX_MARKS: usize = 3;
 
 impl Interp<'_> {
@@ -32,7 +32,8 @@ impl Interp<'_> {
         cond
     }
 
-    /// `@singledispatch`: which function runs is up to the arguments' types, and this one mostly raises.
+    /// Whether the function has `@singledispatch`: the argument types decide which function runs, and this one usually
+    /// raises.
     pub(crate) fn is_dispatched(&self, module: ModIdx, decorators: crate::ir::ExprList) -> bool {
         let ir = &self.program.get(module).ir;
         ir.list(decorators).iter().any(|&d| match self.program.resolve_expr(module, d) {
@@ -43,15 +44,16 @@ impl Interp<'_> {
         })
     }
 
-    /// The number of a parameter that a decorator gives something for which a call with no arguments says nothing of: `main()`
-    /// would be an error otherwise. Where the command line decides, it does so whatever the default is.
+    /// The index of a parameter that a decorator fills, so that a call without an argument shows nothing: `main()`
+    /// would otherwise be an error. A command-line option is filled by the decorator even if the parameter has a
+    /// default.
     pub(crate) fn filled_by_decorator(&self, module: ModIdx, func: FuncId, param: &Param) -> Option<usize> {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
         if function.decorators.len == 0 || function.class.is_some() {
             return None;
         }
-        // The project's own are interpreted.
+        // Decorators of the project are interpreted.
         let foreign = |&d: &ExprId| {
             let target = match ir.expr(d) {
                 Expr::Call(c) => ir.call(c).func,
@@ -65,7 +67,7 @@ impl Interp<'_> {
         function.params.iter().position(|p| p.slot == param.slot).filter(|_| filled)
     }
 
-    /// `@click.option("--batch-size", …)`, `@hydra.main(…)`: does the command line decide what the parameter is?
+    /// Whether the command line decides the parameter: `@click.option("--batch-size", …)`, `@hydra.main(…)`.
     fn is_option(&self, module: ModIdx, decorator: ExprId, param: Sym) -> bool {
         let ir = &self.program.get(module).ir;
         let Expr::Call(call) = ir.expr(decorator) else { return false };
@@ -84,8 +86,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What the machine must have for a function to be reached through the project's own decorators, as far as
-    /// interpreting what they make of it tells.
+    /// The condition on the machine under which a function is reached through the project's own decorators. The engine
+    /// interprets what the decorators return.
     pub(crate) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
         let ir = &self.program.get(module).ir;
         let decorators = ir.function(func).decorators;
@@ -134,7 +136,7 @@ impl Interp<'_> {
         self.run.muted -= 1;
         (self.frame, self.path, self.calls.probed) = saved;
         self.undo_to_what_was(start, cells);
-        // A function that is handed on elsewhere is called nobody knows when.
+        // The decorator passes the function on to unknown code, so it is unknown when it runs.
         if probed == FALSE {
             TRUE
         } else {
@@ -142,20 +144,20 @@ impl Interp<'_> {
         }
     }
 
-    /// Takes back what has been done since to what was there before, the first `cells`: a decorator does that once, where the
-    /// function is defined. What is new stays.
+    /// Undoes the writes to the first `cells` cells since `start`. A decorator runs once, at the definition of the
+    /// function, so a call must not repeat its effects. Writes to new cells stay.
     pub(crate) fn undo_to_what_was(&mut self, start: Mark, cells: usize) {
         let mut done = self.store.take(start);
         done.retain(|&(cell, _)| cell.0 as usize >= cells);
         self.apply(&done);
     }
 
-    /// The condition that one of them puts on it.
+    /// The condition that one decorator puts on running the function.
     pub(crate) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
         self.guard_through(module, scope, d, MAX_MARKS)
     }
 
-    /// The same through so many names of marks.
+    /// The same, through at most `names` variables that hold marks.
     fn guard_through(&mut self, module: ModIdx, scope: FuncId, d: ExprId, names: usize) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
@@ -177,7 +179,8 @@ impl Interp<'_> {
             (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, scope, c),
             _ => {}
         }
-        // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`, here or where it is imported from.
+        // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`, in this file or in the one that it is
+        // imported from.
         if names > 0
             && let Some((m, e)) = self.program.bound_to(module, target)
             && matches!(self.program.get(m).ir.expr(e), Expr::Call(_) | Expr::Attr { .. })
@@ -232,7 +235,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `pytest.mark.skipif("not torch.cuda.is_available()")`
+    /// The condition in `pytest.mark.skipif("not torch.cuda.is_available()")`.
     pub(crate) fn string_condition(&mut self, text: &str) -> Cond {
         match text.replace(' ', "").as_str() {
             "nottorch.cuda.is_available()" => {
@@ -245,8 +248,8 @@ impl Interp<'_> {
     }
 }
 
-/// How many GPUs a decorator's arguments speak of: `@ray.remote(num_gpus=1)`, `@run_if(min_cuda_gpus=2)`,
-/// `@custom_op(…, device_types="cuda")`. What it does with them, it runs the function with them.
+/// The number of GPUs in a decorator's arguments: `@ray.remote(num_gpus=1)`, `@run_if(min_cuda_gpus=2)`,
+/// `@custom_op(…, device_types="cuda")`. The function runs with at least that many.
 fn asks_for_gpus(ir: &Module, call: Call<'_>) -> u32 {
     let of = |a: &crate::ir::Arg| {
         let named = match a.kind {
@@ -266,7 +269,7 @@ fn asks_for_gpus(ir: &Module, call: Call<'_>) -> u32 {
     call.args.iter().map(of).max().unwrap_or(0)
 }
 
-/// These run their functions on any machine.
+/// Whether a decorator of this name runs its function on any machine.
 fn casts(name: &str) -> bool {
     matches!(name, "autocast" | "custom_fwd" | "custom_bwd" | "option" | "argument" | "parametrize")
 }

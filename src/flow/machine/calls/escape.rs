@@ -1,4 +1,4 @@
-//! Calls of unknown functions: what they may have changed, and what the result is.
+//! Calls of unknown functions: the state that they may change, and their result.
 
 use crate::flow::MAX_CHOSEN;
 use crate::flow::domain::diagram::Dd;
@@ -12,10 +12,10 @@ use crate::link::ModIdx;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `(x > 0).float()`: what compares so is a tensor, and so is what it is compared from.
+    /// Handles `(x > 0).float()`: the comparison gives a tensor, so its operands include a tensor.
     pub(crate) fn compared_tensor(&mut self, test: Value, base: ExprId, name: Sym, args: &Args) -> Value {
         let Expr::Compare { left, right, .. } = self.linked().ir.expr(base) else { return test };
-        // What is no module, for what is compared is none, has these only if it is a tensor.
+        // A comparison does not give a module. A value with one of these methods that is no module is a tensor.
         let casts = matches!(
             name.as_str(),
             "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type"
@@ -33,7 +33,7 @@ impl Interp<'_> {
         self.each(l, &mut |i, l| i.shown_by_comparison(l, r, test, base))
     }
 
-    /// Of two things that are compared, the one from outside is a tensor if the other is a number.
+    /// Records that the outside operand of a comparison is a tensor, if the other operand is a number.
     fn shown_by_comparison(&mut self, l: Value, r: Value, test: Value, base: ExprId) -> Value {
         let host = |v| matches!(v, Value::Int(_) | Value::Host(_) | Value::Bool(_));
         match (l, r) {
@@ -45,7 +45,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it an entry of a table of functions, of which nobody knows which? What they all give together is hardly ever one thing.
+    /// Whether the value is an unknown entry of a table with many functions. Their results together are rarely of one
+    /// kind.
     pub(crate) fn is_of_many_functions(&self, d: Dd) -> bool {
         let mut leaves = Vec::new();
         self.d.leaves(d, &mut leaves);
@@ -53,7 +54,7 @@ impl Interp<'_> {
         functions.count() > MAX_CHOSEN
     }
 
-    /// A call of which nothing is known: what it was given may have been moved.
+    /// A call of an unknown function, which may have moved its arguments.
     pub(crate) fn unknown_call(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
         if let Value::Outer(callee) = f
             && let Some(tokens) = self.tokens(callee, args, e)
@@ -79,7 +80,7 @@ impl Interp<'_> {
             return v;
         }
         match f {
-            // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
+            // `model(x)` of an outside model: if the result is a tensor, it is on the model's device.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
                 let d = self.call_moved(self.get_tensor(id).device, args, e);
                 let t = crate::flow::domain::value::Tensor { certain: false, ..self.get_tensor(id) };
@@ -95,7 +96,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Forgets where things are that unknown code got hold of.
+    /// Makes the devices of a value unknown that unknown code has access to.
     pub(crate) fn escape(&mut self, v: Value, depth: u32) {
         let Value::Object(id) = v else { return };
         if depth > 2 {
@@ -120,7 +121,8 @@ impl Interp<'_> {
         }
     }
 
-    /// A method that is not followed has given its object other tensors, perhaps on other devices.
+    /// Handles a method that is not interpreted: it may have assigned other tensors, on other devices, to its object's
+    /// attributes.
     pub(crate) fn forget_written(&mut self, module: ModIdx, func: FuncId, receiver: Option<Value>) {
         let Some(Value::Object(id)) = receiver else { return };
         for &name in self.relevance.assigned.to_self(module, func) {
@@ -130,8 +132,8 @@ impl Interp<'_> {
         }
     }
 
-    /// A method that is not followed, and whose name speaks of devices, has done something to where its object is, and the
-    /// modules that it holds.
+    /// Handles a method that is not interpreted and whose name refers to devices: it may have moved its object and the
+    /// modules in it.
     pub(crate) fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
         let name = method.as_str();
         let Some(v @ Value::Object(id)) = receiver else { return };

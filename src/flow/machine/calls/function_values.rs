@@ -1,5 +1,5 @@
-//! Functions that are handed over as values: `partial(work, n)`, `pool.map(work, items)`, `spawn(work, nprocs=n)`. Whoever gets
-//! one calls it, so the place is a call with the guards of that place.
+//! Functions that are passed as values: `partial(work, n)`, `pool.map(work, items)`, `spawn(work, nprocs=n)`. The
+//! receiver calls them, so the engine treats the place as a call, with the guards of that place.
 
 use rustc_hash::FxHashSet;
 
@@ -12,7 +12,8 @@ use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// A call of something outside gets functions. `spawn` starts no process where there is no GPU to start one for.
+    /// Records the functions among the arguments of an outside call. `spawn` starts no process if the number of
+    /// processes is the number of GPUs and that is 0.
     pub(crate) fn hands_over(&mut self, callee: &str, args: &Args) {
         for (v, _) in args.values() {
             let Value::Closure(id) = v else { continue };
@@ -33,7 +34,7 @@ impl Interp<'_> {
         }
     }
 
-    /// When the number is not zero, as far as it is known.
+    /// The condition under which the number is not zero, as far as it is known.
     fn is_some(&mut self, number: Value) -> Cond {
         let each = Value::Outer(self.known.device_count);
         let some = self.at_least(1);
@@ -51,7 +52,7 @@ impl Interp<'_> {
         }
     }
 
-    /// When the function is handed to something that calls it, as far as the machine decides that.
+    /// The condition on the machine under which the function is passed to code that calls it.
     pub(crate) fn handed_over(&mut self, module: ModIdx, func: FuncId) -> Cond {
         match self.calls.handed.get(&(module, func)).copied() {
             Some(when) => self.settled(when),
@@ -59,7 +60,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The functions of a file that it mentions only to hand them over.
+    /// The functions of a file that it mentions only as arguments of calls.
     pub(crate) fn only_handed(&self, module: ModIdx) -> FxHashSet<FuncId> {
         let linked = self.program.get(module);
         let ir = &linked.ir;
@@ -68,7 +69,7 @@ impl Interp<'_> {
                 return None;
             };
             let Some(&Binding::Def(f)) = linked.bindings.get(usize::from(slot)) else { return None };
-            // Where an expression stands takes longer to say: it is asked last.
+            // This test is last because it is the slowest.
             let global =
                 matches!(ir.expr(e), Expr::Var(Var::Global(_))) || ir.function_around(e) == FuncId(0);
             (ir.function(f).kind == FuncKind::Function && global).then_some(f)
@@ -77,7 +78,7 @@ impl Interp<'_> {
             ir.calls().flat_map(|c| c.args).map(|a| a.value).filter(|&e| function(e).is_some()).collect();
         let mut handed: FxHashSet<FuncId> = given.iter().filter_map(|&e| function(e)).collect();
         for (e, expr) in (0..).map(ExprId).zip(&ir.exprs) {
-            // Few files hand over any, and of few for long.
+            // Most files pass no functions on, so the scan ends early.
             if handed.is_empty() {
                 break;
             }
@@ -91,7 +92,7 @@ impl Interp<'_> {
         handed
     }
 
-    /// `Trainer(accelerator="gpu")`: Lightning refuses where there is none.
+    /// Handles `Trainer(accelerator="gpu")`: Lightning raises if there is no GPU.
     pub(crate) fn refuses_without(&mut self, class: Sym, args: &Args) {
         let Some((Value::Str(kind, _), _)) = args.keyword("accelerator") else { return };
         let lightning = ["lightning.", "pytorch_lightning.", "lightning_fabric."];

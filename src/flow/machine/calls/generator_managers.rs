@@ -1,4 +1,4 @@
-//! Context managers made of generators: what comes after their `yield` runs when the block ends.
+//! Context managers from generators: the code after their `yield` runs at the end of the block.
 
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::value::FrameId;
@@ -7,14 +7,14 @@ use crate::ir::{Block, Expr, FuncId, Stmt, StmtId};
 use crate::link::{ModIdx, Resolved};
 use crate::torch::{self, Decorator};
 
-/// A manager that has been entered, and what it does in the end.
+/// A manager that has been entered, with the statements that run at its exit.
 pub(crate) struct Suspended {
     frame: FrameId,
     rest: Vec<StmtId>,
 }
 
 impl Interp<'_> {
-    /// Is the function a generator that `contextlib.contextmanager` makes a context manager of?
+    /// Whether the function is a generator with the decorator `contextlib.contextmanager`.
     pub(crate) fn is_manager(&self, module: ModIdx, func: FuncId) -> bool {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
@@ -25,7 +25,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Does the manager that is interpreted wait after this statement? What follows in its block is left for later.
+    /// Whether the current manager stops after this statement. The rest of its block runs at the exit.
     pub(crate) fn waits_after(&mut self, stmt: StmtId, following: &[StmtId]) -> bool {
         if !self.here().manager {
             return false;
@@ -36,7 +36,7 @@ impl Interp<'_> {
                 Stmt::Expr(e) | Stmt::Assign { value: e, .. } => matches!(ir.expr(e), Expr::Yield(_)),
                 _ => false,
             };
-            // One of several, or of any number, is not where it waits for certain.
+            // A `yield` in a branch or loop is not certainly the place where the manager stops.
             if !yields || self.here().branches > 0 || !self.here().loops.is_empty() {
                 return false;
             }
@@ -45,12 +45,12 @@ impl Interp<'_> {
         true
     }
 
-    /// Has the manager that is interpreted come to its `yield`?
+    /// Whether the current manager has reached its `yield`.
     pub(crate) fn is_waiting(&self) -> bool {
         self.here().rest.is_some()
     }
 
-    /// What a `try` does in the end, at once or later.
+    /// Runs the `finally` block of a `try`, or stores it for the exit of the manager.
     pub(crate) fn finally(&mut self, block: Block) {
         let statements = self.linked().ir.block(block);
         match &mut self.here_mut().rest {
@@ -59,15 +59,15 @@ impl Interp<'_> {
         }
     }
 
-    /// The call of a manager ends at its `yield`.
+    /// Ends the call of a manager at its `yield`.
     pub(crate) fn suspend(&mut self, frame: FrameId) {
         if let Some(rest) = self.frames[frame.0 as usize].rest.take().filter(|rest| !rest.is_empty()) {
             self.calls.suspended.push(Suspended { frame, rest });
         }
     }
 
-    /// Runs what the managers of a block left for its end. `entered` and `returned` are the path and what had been
-    /// returned before the block: after a `return` in it they run all the same.
+    /// Runs the exits of a block's managers. `entered` is the path before the block, and `returned` the condition under
+    /// which the function had returned before it. The exits also run after a `return` in the block.
     pub(crate) fn leave_managers(&mut self, open: usize, entered: Cond, returned: Cond) {
         while self.calls.suspended.len() > open {
             let Some(Suspended { frame, rest }) = self.calls.suspended.pop() else { return };

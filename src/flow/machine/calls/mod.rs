@@ -1,4 +1,4 @@
-//! Calls: of functions, classes and methods of the project, and what binds their arguments.
+//! Calls of functions, classes and methods of the project, and the binding of their arguments.
 
 pub(crate) mod activation;
 pub(crate) mod call;
@@ -16,45 +16,45 @@ use crate::link::ModIdx;
 use crate::sym::Sym;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is remembered of calls: which callees are followed, and what surrounds the one that is interpreted.
+/// The state of calls: which callees are interpreted, and what surrounds the current one.
 #[derive(Default)]
 pub(crate) struct Calls {
-    /// Methods that return tuples or dicts.
+    /// Whether a method returns a tuple or dict.
     pub(crate) several: FxHashMap<(ModIdx, FuncId), bool>,
-    /// What functions give that are not followed.
+    /// The results of functions that are not interpreted.
     pub(crate) summaries: FxHashMap<(ModIdx, FuncId), crate::flow::summary::returns::Gives>,
-    /// Callees that took more steps than a call may.
+    /// Callees that took more steps than a call may take.
     pub(crate) heavy: FxHashSet<(ModIdx, FuncId)>,
-    /// The same, with less than that left: only the entry point that is interpreted does without them.
+    /// Callees that took more steps than were left. They are skipped for the current entry point only.
     pub(crate) heavy_here: FxHashSet<(ModIdx, FuncId)>,
-    /// The last call took more steps than it had.
+    /// Whether the last call took more steps than allowed.
     pub(crate) gave_up: bool,
-    /// Context managers that have been entered and not left.
+    /// Context managers that have been entered and not exited.
     pub(crate) suspended: Vec<crate::flow::machine::calls::generator_managers::Suspended>,
-    /// What defaults of parameters were where a loop has come to the function.
+    /// The values of parameter defaults at the definition of a function in a loop.
     pub(crate) captured: FxHashMap<(ModIdx, FuncId, Sym), Value>,
-    /// Functions whose wrappers are being interpreted, innermost last.
+    /// Functions whose wrappers are being interpreted, the innermost last.
     pub(crate) wrapped: Vec<crate::flow::machine::calls::wrappers::Wrapped>,
-    /// Is something that a decorator is given set again further down?
+    /// Whether a later statement assigns a variable that the decorator uses.
     pub(crate) set_again: FxHashMap<(ModIdx, ExprId), bool>,
-    /// When a function is reached through the project's own decorators.
+    /// The condition under which the project's own decorators let a function run.
     pub(crate) wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// When the function was called that a decorator was given.
+    /// The condition under which a decorator has called the function that it got.
     pub(crate) probed: Cond,
-    /// While positive, modules are made without running their constructors.
+    /// While positive, modules are made without interpreting their constructors.
     pub(crate) shallow: u32,
-    /// What those would have been given.
+    /// The constructor arguments of such modules.
     pub(crate) unbuilt: FxHashMap<ObjId, crate::flow::machine::arguments::args::Args>,
-    /// When functions are handed to something that calls them.
+    /// The condition under which a function is passed to code that calls it.
     pub(crate) handed: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// What the calls in sight say of the functions they call.
+    /// What the visible calls show about the functions that they call.
     pub(crate) callers: crate::flow::machine::arguments::callers::Callers,
     /// Objects whose constructors were given up.
     pub(crate) half_made: FxHashSet<ObjId>,
 }
 
 impl Calls {
-    /// Forgets objects from this number on.
+    /// Removes the objects from this number on.
     pub(crate) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.unbuilt.retain(|&id, _| old(id));

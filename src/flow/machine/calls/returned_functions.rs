@@ -1,4 +1,4 @@
-//! Functions that entry points give back.
+//! Functions that entry points return.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::Value;
@@ -6,7 +6,8 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::entry::run::Found;
 
 impl Interp<'_> {
-    /// The functions that an entry point has defined and returns: who gets them calls them, with something of their own.
+    /// Interprets the functions that an entry point defines and returns. Their callers are unknown and pass arguments
+    /// of their own.
     pub(crate) fn run_returned(
         &mut self,
         result: Value,
@@ -18,12 +19,12 @@ impl Interp<'_> {
             let Value::Closure(id) = v else { continue };
             let crate::flow::domain::value::Closure { module, func, frame } = *self.t.closures.get(id.0);
             let own = module == self.entry && frame.is_some_and(|f| f.0 as usize >= frames);
-            // What is called here as well has been seen with what it is given.
+            // A function that the file also calls is interpreted with the real arguments.
             if !own || self.program.sites(module).by_name.contains_key(&func) {
                 continue;
             }
             let def = self.names.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
-            // What was asked of the parameters of the function around it still holds.
+            // The tests on the parameters of the enclosing function still hold.
             let def = self.gone_well(def);
             self.path = self.d.and(start, def);
             if self.path == FALSE {

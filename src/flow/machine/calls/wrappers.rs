@@ -1,5 +1,5 @@
-//! Functions and classes that decorators of the project stand around: where these decide devices, a call of the function is one of
-//! what they have made of it.
+//! Functions and classes with decorators of the project. If the decorators decide devices, a call of the function is a
+//! call of what they return.
 
 use crate::flow::domain::value::{Closure, Value};
 use crate::flow::machine::arguments::args::Args;
@@ -14,15 +14,17 @@ use crate::sym::Sym;
 pub(crate) struct Wrapped {
     module: ModIdx,
     func: FuncId,
-    /// The wrapper has been given the method's object as well.
+    /// Whether the wrapper gets the method's receiver as an argument.
     method: bool,
-    /// Not while the function itself is interpreted: whoever calls it from there goes through the wrapper.
+    /// Whether the wrapper has not called the function yet. While the function itself runs, its own calls go through
+    /// the wrapper again.
     waiting: bool,
 }
 
 impl Interp<'_> {
-    /// What a call of a function gives through those of its decorators that decide where something is. One that only counts or prints leaves
-    /// it as it is. Nothing if there is none, or if it leaves the function what it was.
+    /// The result of a call through those of the function's decorators that decide devices. Other decorators, for
+    /// example for counting or printing, are ignored. `None` if there is no such decorator, or if the decorators return
+    /// the function unchanged.
     pub(crate) fn through_decorators(
         &mut self,
         called: Closure,
@@ -45,7 +47,7 @@ impl Interp<'_> {
         if self.run.depth + 2 >= MAX_DEPTH || !self.live() {
             return Some(self.unknown_call(Value::Unknown, args, e));
         }
-        // What it was given when the function was defined is no longer to be seen.
+        // The values of the decorator's arguments at the definition are no longer known.
         if own.iter().any(|&d| self.is_given_what_is_set_again(called.module, d)) {
             return Some(self.unknown_call(Value::Unknown, args, e));
         }
@@ -71,7 +73,7 @@ impl Interp<'_> {
         Some(v)
     }
 
-    /// The call that the wrapper makes of what it was given.
+    /// Interprets the wrapper's call of the original function.
     fn called_by_wrapper(
         &mut self,
         at: usize,
@@ -90,7 +92,7 @@ impl Interp<'_> {
         v
     }
 
-    /// What these decorators make of the function, the innermost first, as of a call here.
+    /// Applies these decorators to the function, the innermost first, at a call here.
     fn decorated(&mut self, plain: Value, called: Closure, own: &[ExprId], e: ExprId) -> Value {
         let scope = self.program.get(called.module).ir.function(called.func).parent.unwrap_or(FuncId(0));
         let mut made = plain;
@@ -108,7 +110,8 @@ impl Interp<'_> {
         made
     }
 
-    /// Is a variable that a decorator is given set again after that: `@on(device)`, and `device = "cuda"` further down?
+    /// Whether a later statement assigns a variable that the decorator uses: `@on(device)`, and `device = "cuda"`
+    /// further down.
     fn is_given_what_is_set_again(&mut self, module: ModIdx, decorator: ExprId) -> bool {
         if let Some(&known) = self.calls.set_again.get(&(module, decorator)) {
             return known;
@@ -140,7 +143,7 @@ impl Interp<'_> {
         again
     }
 
-    /// The project's own among these decorators that decide devices, the innermost first.
+    /// The decorators of the project that decide devices, the innermost first.
     fn deciding_decorators(&self, module: ModIdx, decorators: ExprList) -> Vec<ExprId> {
         let ir = &self.program.get(module).ir;
         let decides = |d: ExprId| {
@@ -161,7 +164,7 @@ impl Interp<'_> {
         ir.list(decorators).iter().rev().copied().filter(|&d| decides(d)).collect()
     }
 
-    /// Has a decorator of the project that decides devices made another class of it, or of one that it is derived from?
+    /// Whether a decorator of the project that decides devices replaces the class or one of its bases.
     pub(crate) fn is_remade(&self, key: ClassKey) -> bool {
         self.program.class(key).mro.iter().any(|k| {
             let decorators = self.program.get(k.module).ir.class(k.class).decorators;
@@ -169,7 +172,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does the function decide a device, or one that is written in it?
+    /// Whether the function, or a function defined in it, decides a device.
     fn decides_within(&self, module: ModIdx, func: FuncId) -> bool {
         let ir = &self.program.get(module).ir;
         let exprs = ir.function(func).exprs.clone();

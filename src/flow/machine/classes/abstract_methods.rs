@@ -1,12 +1,12 @@
-//! Methods that a class leaves to those which inherit from it: what they do stands elsewhere.
+//! Methods that a class leaves to its subclasses.
 
 use crate::flow::machine::Interp;
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt};
 use crate::link::ModIdx;
 
 impl Interp<'_> {
-    /// `def convert(self, state): raise NotImplementedError`: whoever comes to a call of it has another one. So has who comes to
-    /// what does nothing at all and says that it is abstract.
+    /// Whether the method is abstract: it only raises, as in `def convert(self, state): raise NotImplementedError`, or
+    /// it is empty and marked as abstract. A real call reaches another method.
     pub(crate) fn is_left_open(&self, module: ModIdx, func: FuncId) -> bool {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
@@ -28,7 +28,7 @@ impl Interp<'_> {
     }
 }
 
-/// A docstring, `...` or `pass`.
+/// Whether the statement is a docstring, `...` or `pass`.
 fn says_nothing(ir: &Module, stmt: &Stmt) -> bool {
     match *stmt {
         Stmt::Pass => true,
@@ -37,7 +37,7 @@ fn says_nothing(ir: &Module, stmt: &Stmt) -> bool {
     }
 }
 
-/// `NotImplementedError`, or one that is made with a message.
+/// Whether the expression is `NotImplementedError`, with or without a message.
 fn is_not_implemented(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Call(call) => ir.is_builtin(ir.call(call).func, "NotImplementedError"),

@@ -1,4 +1,4 @@
-//! Attributes and method calls, by what the receiver is.
+//! Attributes, by the kind of receiver.
 
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::value::Outer;
@@ -44,14 +44,14 @@ const OF_CONTAINERS: &[&str] = &[
     "device",
 ];
 
-/// Is it the name of an item of a dict, and no method?
+/// Whether the name is an item of a dict, not a method.
 fn is_item(name: Sym) -> bool {
     let name = name.as_str();
     !name.starts_with("__") && !OF_CONTAINERS.contains(&name)
 }
 
 impl Interp<'_> {
-    /// `b.name`
+    /// Reads `b.name`.
     pub(crate) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
         match b {
             Value::Choice(_) => match self.each(b, &mut |i, v| i.attr(v, name, e)) {
@@ -80,12 +80,12 @@ impl Interp<'_> {
                 }
                 self.result_of(e)
             }
-            // A text has no such attribute: it is what a member of an `Enum` has been given.
+            // A string has no such attribute: the value is a member of an `Enum`, represented by its string.
             Value::Str(..) if name.as_str() == "value" => b,
             Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
             Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
             Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
-            // Of what `max(dim=0)`, `sort()` and the like give.
+            // Attributes of the results of `max(dim=0)`, `sort()` and similar calls.
             Value::Seq(id) => self.named_result(id, name, e),
             // `torch.cuda.get_device_properties(0).total_memory`
             Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
@@ -94,10 +94,10 @@ impl Interp<'_> {
         }
     }
 
-    /// `device.type`, `device.index`
+    /// Reads `device.type` or `device.index`.
     fn device_attr(&mut self, d: Dd, name: Sym, e: ExprId) -> Value {
         match name.as_str() {
-            // Comparing the type compares the device without its index.
+            // A comparison of types ignores the index.
             "type" => {
                 let kind = self.without_index(d);
                 self.as_text(kind, e)
@@ -107,7 +107,7 @@ impl Interp<'_> {
         }
     }
 
-    /// An attribute of a class of the project.
+    /// Reads an attribute of a class of the project.
     fn attr_of_class(&mut self, key: ClassKey, name: Sym, e: ExprId) -> Value {
         match self.class_attr(key, name) {
             Some(v) => v,
@@ -118,7 +118,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.max(dim=0).values`
+    /// Reads a field of a named result: `x.max(dim=0).values`.
     fn named_result(&mut self, id: SeqId, name: Sym, e: ExprId) -> Value {
         match (&*self.seq_items(id), name.as_str()) {
             (&[values, _], "values") => values,
@@ -145,7 +145,7 @@ impl Interp<'_> {
         }
         let v = self.get_field(id, name);
         if v != Value::Absent {
-            // What a plain object holds of a module moves in place with that.
+            // A tensor of a module in a plain object moves with the module.
             return if self.is_module_object(id) { v } else { self.as_held(v) };
         }
         if let Some(key) = self.obj(id).class
@@ -171,7 +171,7 @@ impl Interp<'_> {
             ObjKind::Generator if name.as_str() == "device" => self.own(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => match self.part_by_name(id, name) {
                 Some(part) => part,
-                // One that has its items as attributes, and not this one as far as anybody sees.
+                // A dict with its items as attributes, which has no such item as far as is known.
                 None if is_item(name) => self.result_of(e),
                 None => self.bound(Value::Object(id), None, name),
             },
@@ -192,7 +192,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What `__getattr__` of its class gives for an attribute that the object does not have.
+    /// The result of the class's `__getattr__` for a missing attribute.
     fn asked_of_getattr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
         match self.own_method(id, "__getattr__") {
             Some((m, f)) => {
@@ -202,7 +202,7 @@ impl Interp<'_> {
                 if self.path != FALSE && v != Value::Unknown {
                     return v;
                 }
-                // It only says what is missing, or nobody knows what it finds: the object has the attribute from somewhere else.
+                // The method raises, or its result is unknown: the object may have the attribute from elsewhere.
                 self.path = path;
                 self.result_of(e)
             }
@@ -210,14 +210,14 @@ impl Interp<'_> {
         }
     }
 
-    /// An attribute of an object whose constructor was not followed to its end: the same whenever it is read.
+    /// An attribute of an object whose constructor was given up. Each read gives the same symbol.
     pub(crate) fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
         let key = OuterKey::Field { object, name };
         let outer = self.t.outer(key.clone(), || Outer::new(key, ""));
         Value::Outer(outer)
     }
 
-    /// What a class's attribute becomes when it is read through an instance.
+    /// The value of a class attribute that is read through an instance.
     pub(crate) fn bind_method(&mut self, v: Value, id: ObjId, key: ClassKey, name: Sym, e: ExprId) -> Value {
         let Value::Closure(c) = v else { return v };
         let closure = *self.t.closures.get(c.0);
@@ -233,7 +233,7 @@ impl Interp<'_> {
                     e,
                 );
                 match (v, self.obj(id).outer) {
-                    // However the object finds its device, it is its own.
+                    // The property's device is the object's own, for any implementation.
                     (Value::Outer(o), Some(receiver))
                         if name == self.known.device
                             && matches!(self.t.get_outer(o).key, OuterKey::Result { .. }) =>
@@ -277,8 +277,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Has a property that gives a device found one of which nobody here knows which it is? Then it is as much the object's own as
-    /// one of which the class is not in sight.
+    /// Whether a property for a device gives an unknown device. Then the device is a symbol of the object, as for an
+    /// object of an unknown class.
     fn finds_some_device(&self, v: Value, name: Sym) -> bool {
         let unknown = |v| match v {
             Value::Unknown => true,

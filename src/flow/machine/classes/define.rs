@@ -1,4 +1,4 @@
-//! Classes of the project: what they are, and making instances.
+//! Classes of the project: their kind, variables and methods.
 
 use crate::flow::domain::value::{Closure, Value};
 use crate::flow::machine::Interp;
@@ -18,7 +18,7 @@ pub(crate) enum MethodKind {
 }
 
 impl Interp<'_> {
-    /// `class` reached. Bodies are not run: methods and plain variables are looked up when asked for.
+    /// Handles `class`. The body is not interpreted: methods and plain variables are looked up at their use.
     pub(crate) fn define_class(&mut self, class: ClassId) -> Value {
         let module = self.here().module;
         let key = ClassKey { module, class };
@@ -31,7 +31,7 @@ impl Interp<'_> {
         Value::Class(key)
     }
 
-    /// Is it an `nn.Module`, as far as bases in sight tell?
+    /// Whether the class is an `nn.Module`, as far as the known bases show.
     pub(crate) fn is_module_class(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         info.externals
@@ -43,7 +43,8 @@ impl Interp<'_> {
                         && self.program.registers_state(key))
     }
 
-    /// Has the class a `forward` like a module's? One that is given nothing says little, unless the class has layers.
+    /// Whether the class has a `forward` like a module's. A `forward` without parameters counts only if the class has
+    /// layers.
     fn has_forward_of_module(&self, key: ClassKey) -> bool {
         let Some((m, f)) = self.program.find_method(key, self.known.forward) else { return false };
         self.program.get(m).ir.function(f).params.len() > 1
@@ -59,7 +60,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Is it a `torch.autograd.Function`?
+    /// Whether the class is a `torch.autograd.Function`.
     pub(crate) fn is_autograd_function(&self, key: ClassKey) -> bool {
         let function = |b: crate::torch::BaseFact| b.kind == Base::Function;
         self.program
@@ -69,27 +70,27 @@ impl Interp<'_> {
             .any(|&path| crate::torch::base_class(path).is_some_and(function))
     }
 
-    /// Does a framework move such modules, or their inputs, for the user?
+    /// Whether a framework moves such modules, or their inputs, for the user.
     pub(crate) fn is_moved_for_user(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.moves_for_user))
     }
 
-    /// A variable of the class body: `device = "cuda"`.
+    /// The value of a variable of the class body: `device = "cuda"`.
     pub(crate) fn class_variable(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
         let known = self.names.class_cells.get(&(key, name)).map(|&cell| self.store.get(cell));
         if let Some(v) = known.filter(|&v| v != Value::Absent) {
             return Some(v);
         }
         let v = self.class_variable_as_written(key, name)?;
-        // A list or dict is one for all that ask for it.
+        // All reads of a class's list or dict give the same object.
         if let Value::Object(_) = v {
             self.set_class_variable(key, name, v);
         }
         Some(v)
     }
 
-    /// `Config.device = "cpu"`
+    /// Assigns `Config.device = "cpu"`.
     pub(crate) fn set_class_variable(&mut self, key: ClassKey, name: Sym, v: Value) {
         let cell = match self.names.class_cells.get(&(key, name)) {
             Some(&cell) => cell,

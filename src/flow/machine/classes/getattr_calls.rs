@@ -1,4 +1,4 @@
-//! Methods that are called by a name in a variable: `getattr(x, name)()` is `x.cuda()` where the name is `"cuda"`.
+//! Calls of methods by a name in a variable: `getattr(x, name)()` is `x.cuda()` if the name is `"cuda"`.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -6,8 +6,7 @@ use crate::ir::{ArgKind, Call, Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// The receiver and the name of what a call's function is, if it is an attribute: written as one, or asked for by a name that
-    /// is known here.
+    /// The receiver and name of the called method, written as an attribute or as `getattr` with a known name.
     pub(crate) fn method_called(&mut self, func: ExprId) -> Option<(ExprId, Sym)> {
         match self.linked().ir.expr(func) {
             Expr::Attr { base, name } => Some((base, name)),
@@ -26,7 +25,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The object and the name, if this is `getattr(object, name)`, which has no other value.
+    /// The object and the name of `getattr(object, name)` without a default.
     pub(crate) fn attribute_asked_for(&self, call: Call<'_>) -> Option<(ExprId, ExprId)> {
         let [object, name] = call.args else { return None };
         let plain = object.kind == ArgKind::Positional && name.kind == ArgKind::Positional;

@@ -1,4 +1,4 @@
-//! Instances of classes of the project: made, wrapped, restored.
+//! Instances of project classes: construction, wrappers, loading.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Device, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
@@ -9,17 +9,17 @@ use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
-/// The maps by which a model is spread over all GPUs.
+/// Values of `device_map` that spread a model over all GPUs.
 const SPREAD: &[&str] = &["auto", "balanced", "balanced_low_0", "sequential"];
 
 impl Interp<'_> {
-    /// `Class(args)`
+    /// Makes an instance: `Class(args)`.
     pub(crate) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
         if self.is_remade(key) {
             return self.unknown_call(Value::Unknown, args, e);
         }
         let id = self.new_instance(key, e);
-        // Whatever it makes of them, it brings its inputs along.
+        // A subclass of a wrapper moves its inputs, whatever else it does.
         if self.wraps_module(key) {
             self.scatters_here(id);
         }
@@ -50,7 +50,8 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// A module that was given a device and shows nothing that it owns has put it there, or not.
+    /// Makes the device of a module unknown if the module got a device argument and its attributes do not show a
+    /// device.
     fn follows_its_argument(&mut self, id: ObjId) {
         let fields: Vec<Value> = self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell)).collect();
         let shown = fields.into_iter().any(|v| match v {
@@ -63,14 +64,15 @@ impl Interp<'_> {
         }
     }
 
-    /// Runs the constructor of a submodule that was made without, now that somebody asks for a part of it.
-    /// True if it may have that part now.
+    /// Interprets the delayed constructor of a submodule when the program reads a part of it. Whether the module may
+    /// have that part now.
     pub(crate) fn build_now(&mut self, id: ObjId, e: ExprId) -> bool {
         let built = Sym::new("__init__");
         let (true, Some(key)) = (self.calls.unbuilt.contains_key(&id), self.obj(id).class) else {
             return false;
         };
-        // Its own methods are interpreted for themselves.
+        // While one of the module's own methods runs, the constructor stays delayed. The methods are entry points of
+        // their own.
         if self.get_field(id, built) != Value::Absent || self.here().receiver == Value::Object(id) {
             return false;
         }
@@ -87,7 +89,7 @@ impl Interp<'_> {
         self.calls.shallow -= 1;
         self.run.muted -= 1;
         self.path = path;
-        // Where it has not gone since it was made, its constructor says where it is.
+        // If the program has moved the module since, it stays on that device. Otherwise the constructor decides.
         if let Value::Device(d) = device
             && !self.is_as_made(d)
         {
@@ -96,18 +98,18 @@ impl Interp<'_> {
         true
     }
 
-    /// Is it where a module was made, and where nobody has moved it?
+    /// Whether the device is the one where the module was made, without a move since.
     pub(crate) fn is_as_made(&self, d: crate::flow::domain::diagram::Dd) -> bool {
         let origin = self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).1);
         origin.is_some_and(|o| self.t.origins.get(o.0).reason == Reason::Module)
     }
 
-    /// An instance before its `__init__`.
+    /// Makes an instance, without running its `__init__`.
     pub(crate) fn new_instance(&mut self, key: ClassKey, e: ExprId) -> ObjId {
         if !self.is_module_class(key) {
             return self.object(ObjKind::Instance, Some(key), Value::Absent);
         }
-        // A wrapper is where its module is.
+        // A wrapper is on its module's device.
         let device = if self.is_moved_for_user(key) || self.wraps_module(key) {
             self.unknown_device()
         } else {
@@ -116,7 +118,7 @@ impl Interp<'_> {
         self.object(ObjKind::Module, Some(key), Value::Device(device))
     }
 
-    /// `class Parallel(nn.DataParallel)`
+    /// Whether the class is a subclass of a wrapper: `class Parallel(nn.DataParallel)`.
     fn wraps_module(&self, key: ClassKey) -> bool {
         self.program
             .class(key)
@@ -125,7 +127,7 @@ impl Interp<'_> {
             .any(|&path| crate::flow::evidence::isinstance::is_wrapper_class(path))
     }
 
-    /// Is a module's constructor being interpreted?
+    /// Whether a module's constructor is being interpreted.
     pub(crate) fn constructing(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -139,8 +141,8 @@ impl Interp<'_> {
         false
     }
 
-    /// A value that a module's constructor keeps: tensors in it that are not registered say so. In a container a
-    /// buffer is only an alias, which goes stale when the module moves; a parameter moves in place.
+    /// Marks the tensors in a value that a module's constructor stores without registering them. In a container, a
+    /// buffer is an alias that becomes stale when the module moves. A parameter moves in place.
     pub(crate) fn kept(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
         match v {
             Value::Tensor(id) => {
@@ -155,7 +157,7 @@ impl Interp<'_> {
                 }
                 v
             }
-            // `self.shift = nn.Parameter(shift) if trainable else shift`: where it is the plain one.
+            // `self.shift = nn.Parameter(shift) if trainable else shift`: only the plain alternative is marked.
             Value::Choice(_) => self.each(v, &mut |i, v| i.kept(v, at, depth)),
             Value::Seq(s) if depth < 4 => {
                 let items: Vec<Value> =
@@ -178,7 +180,7 @@ impl Interp<'_> {
                 self.set_own(id, content);
                 v
             }
-            // An object of the project that is no module: `.to()` of the module passes it by.
+            // An object of the project that is no module: `.to()` of the module does not move it.
             Value::Object(id)
                 if depth < 2 && self.obj(id).kind == ObjKind::Instance && self.obj(id).outer.is_none() =>
             {
@@ -195,7 +197,7 @@ impl Interp<'_> {
         }
     }
 
-    /// An instance of a class that another library defines, or restored from somewhere: a module on the CPU.
+    /// An instance of a class of another library, or a loaded instance: a module on the CPU.
     pub(crate) fn foreign_instance(&mut self, class: Option<ClassKey>, args: &Args, e: ExprId) -> Value {
         let device = self.restored_to(args, e);
         let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
@@ -203,7 +205,7 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// Where a module is that another library has made, or that was restored from somewhere with such arguments.
+    /// The device of a module that another library makes or loads with these arguments.
     pub(crate) fn restored_to(&mut self, args: &Args, e: ExprId) -> Dd {
         let placed = args.open
             || ["device", "low_cpu_mem_usage", "quantization_config", "load_in_8bit", "load_in_4bit"]
@@ -219,8 +221,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `device_map="auto"`: one GPU has all of the model, and several share it, with hooks that bring each part its
-    /// inputs (accelerate/big_modeling.py, `dispatch_model`).
+    /// The device for `device_map="auto"`: one GPU holds the whole model. Several GPUs share it, with hooks that move
+    /// the inputs of each part (accelerate/big_modeling.py, `dispatch_model`).
     fn mapped_device(&mut self, map: Value, at: ExprId) -> Dd {
         let spread = match map {
             Value::Str(s, _) => SPREAD.contains(&s.as_str()),
@@ -256,7 +258,7 @@ impl Interp<'_> {
     }
 }
 
-/// May what is derived from this class be a module? These are given to any class.
+/// Whether a subclass of this class may be a module. Any class may have these bases.
 pub(crate) fn may_be_module(base: Sym) -> bool {
     let text = base.as_str();
     let name = text

@@ -1,4 +1,4 @@
-//! Objects of the project that are gone over: `__iter__` and `__next__`, or `__getitem__` with 0, 1, 2, ….
+//! Iteration over objects of the project: `__iter__` and `__next__`, or `__getitem__` with 0, 1, 2, ….
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::{ObjId, Value};
@@ -8,11 +8,11 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::machine::statements::loops::Iteration;
 use crate::ir::ExprId;
 
-/// Longest `range` whose numbers are told apart.
+/// The maximum length of a `range` whose numbers are kept separately.
 const MAX_RANGE: usize = 16;
 
 impl Interp<'_> {
-    /// What a loop over an instance of one of the project's classes gets, if that says it.
+    /// The items of a loop over an instance of a project class that defines iteration.
     pub(crate) fn own_iteration(&mut self, id: ObjId, at: ExprId) -> Option<Iteration> {
         if !matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Module) {
             return None;
@@ -30,7 +30,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `functools.reduce(function, items)` of items that are known one by one.
+    /// The result of `functools.reduce(function, items)` if the items are known.
     pub(crate) fn reduced_by(&mut self, args: &Args, e: ExprId) -> Option<Value> {
         let (&(function, _), &(items, at)) = (args.positional.first()?, args.positional.get(1)?);
         let known = match function {
@@ -48,12 +48,12 @@ impl Interp<'_> {
         }))
     }
 
-    /// `next(iterator)`
+    /// The value of `next(iterator)`.
     pub(crate) fn own_next(&mut self, id: ObjId, at: ExprId) -> Value {
         self.one_round(id, "__next__", &[], at)
     }
 
-    /// Calls one of the methods that make a loop go on. It has not said that there is nothing more.
+    /// Calls one of the iteration methods, assuming that it does not end the loop.
     fn one_round(&mut self, id: ObjId, name: &str, given: &[Value], at: ExprId) -> Value {
         let Some((module, func)) = self.own_method(id, name) else { return self.result_of(at) };
         let args = Args { positional: given.iter().map(|&v| (v, at)).collect(), ..Args::default() };
@@ -71,7 +71,7 @@ impl Interp<'_> {
     }
 }
 
-/// The numbers of a `range` whose bounds are known, if they are few.
+/// The numbers of a short `range` with known bounds.
 pub(crate) fn short_range(args: &Args) -> Option<Vec<Value>> {
     let bounds = args.positional.iter().map(|&(v, _)| match v {
         Value::Int(n) => Some(n),

@@ -1,4 +1,4 @@
-//! Method calls, by what the receiver is.
+//! Method calls, by the kind of receiver.
 
 use crate::flow::domain::value::{BoundId, ObjId, Value};
 use crate::flow::machine::Interp;
@@ -17,7 +17,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The next definition of a method after the class whose method is running.
+    /// The next definition of a method in the method resolution order, after the class whose method is running.
     fn super_function(&mut self, receiver: Value, name: Sym) -> Option<Value> {
         let mut at = self.frame;
         let class = loop {
@@ -44,7 +44,7 @@ impl Interp<'_> {
         None
     }
 
-    /// `receiver.name(args)`; `base` is the receiver's expression.
+    /// Calls `receiver.name(args)`. `base` is the receiver's expression.
     pub(crate) fn call_method(
         &mut self,
         receiver: Value,
@@ -58,7 +58,8 @@ impl Interp<'_> {
         if name.as_str() == "save" && !matches!(receiver, Value::External(_)) {
             self.remember_saved(0, args);
         }
-        // `stack.enter_context(torch.device("cuda"))`: until the stack is closed, and nobody here follows that.
+        // `stack.enter_context(torch.device("cuda"))` holds until the stack is closed, which the engine does not
+        // follow.
         if let ("enter_context", Some(&(manager @ (Value::Device(_) | Value::Choice(_)), at))) =
             (name.as_str(), args.positional.first())
             && self.enter(manager, at)
@@ -71,7 +72,7 @@ impl Interp<'_> {
         {
             self.is_needed(e);
         }
-        // `if isinstance(layer, other.Linear): layer.cuda(device)`: that class says what it does.
+        // `if isinstance(layer, other.Linear): layer.cuda(device)`: the method belongs to the other library's class.
         if !self.evidence.foreign_kinds.is_empty()
             && matches!(name.as_str(), "to" | "cuda" | "cpu")
             && self.is_foreign_here(receiver)
@@ -81,7 +82,7 @@ impl Interp<'_> {
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(t) => {
-                // Tensors have no modes: it is a module of which only that is known, where it has been moved to.
+                // Tensors have no modes: the value is a module, known only by its last move.
                 if !self.get_tensor(t).certain && args.positional.len() < 2 {
                     self.module_mode(receiver, name.as_str(), args, e);
                 }
@@ -113,7 +114,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `self.__dict__.items()`: of the fields of an object, as a dict.
+    /// A method of an object's attributes as a dict: `self.__dict__.items()`.
     fn fields_method(
         &mut self,
         dict: Value,
@@ -136,7 +137,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `super().name(…)`
+    /// Calls `super().name(…)`.
     fn super_method(&mut self, id: BoundId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let bound = *self.t.bounds.get(id.0);
         match self.super_function(bound.receiver, name) {
@@ -159,7 +160,7 @@ impl Interp<'_> {
 
     fn class_call(&mut self, key: ClassKey, name: Sym, args: &Args, e: ExprId) -> Value {
         let Some(v) = self.class_attr(key, name) else {
-            // `Model.from_pretrained(…)`, `Lightning.load_from_checkpoint(…)`: an instance, state unknown.
+            // `Model.from_pretrained(…)`, `Lightning.load_from_checkpoint(…)`: an instance with unknown state.
             if self.is_module_class(key) && matches!(name.as_str(), "from_pretrained" | "from_config") {
                 return self.foreign_instance(Some(key), args, e);
             }
@@ -177,8 +178,8 @@ impl Interp<'_> {
         self.call_function(closure.module, closure.func, closure.frame, receiver, args, e)
     }
 
-    /// `Function.apply(…)` of a `torch.autograd.Function` calls its `forward`, with a context unless `setup_context` gets
-    /// that (torch/autograd/function.py).
+    /// `Function.apply(…)` of a `torch.autograd.Function` calls its `forward`. The first argument is a context, unless
+    /// the class has `setup_context` (torch/autograd/function.py).
     fn apply_function(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
         let Some(forward) = self.class_attr(key, self.known.forward) else {
             return self.unknown_call(Value::Unknown, args, e);
@@ -199,7 +200,7 @@ impl Interp<'_> {
         if let Some(key) = self.obj(id).class
             && let Some(v) = self.class_attr(key, name)
         {
-            // `model.forward(x)`: the same graph as by a call of the model.
+            // `model.forward(x)` builds the same graph as a call of the model.
             if name == self.known.forward && self.is_module_object(id) {
                 self.check_evaluation(id, e);
             }
@@ -233,7 +234,7 @@ impl Interp<'_> {
             ObjKind::Instance if name.as_str() == "_replace" => {
                 self.replaced_in_tuple(id, args).unwrap_or_else(|| self.foreign_method(id, name, args, e))
             }
-            // `unittest.TestCase`: these raise.
+            // `unittest.TestCase`: these methods raise.
             ObjKind::Instance if matches!(name.as_str(), "skipTest" | "fail") => {
                 self.path = crate::flow::domain::diagram::FALSE;
                 Value::None
@@ -248,7 +249,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `device.index`
+    /// Reads `device.index`.
     pub(crate) fn device_index(&mut self, d: crate::flow::domain::diagram::Dd, e: ExprId) -> Value {
         use crate::flow::domain::value::Device::{Cpu, Cuda, Meta};
         let known = self.d.as_leaf(d).map(|p| self.t.places.get(p).0);

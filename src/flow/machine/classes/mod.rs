@@ -1,4 +1,4 @@
-//! Classes and instances: attributes, methods, what Python calls by itself.
+//! Classes and instances: attributes, methods, and methods that Python calls implicitly.
 
 pub(crate) mod abstract_methods;
 pub(crate) mod attributes;

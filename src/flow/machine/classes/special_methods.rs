@@ -1,4 +1,4 @@
-//! What the project's classes say of themselves: operators, setters of properties, fields.
+//! Special methods of the project's classes: operators, setters of properties, fields.
 
 use crate::flow::domain::value::{Closure, NO_ORIGIN, ObjId, Value};
 use crate::flow::machine::Interp;
@@ -9,7 +9,7 @@ use crate::link::{ClassKey, Resolved};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `a * b` where one of the two is an object whose class says what that is.
+    /// The result of an operator if the class of one operand defines it: `a * b`.
     pub(crate) fn own_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId) -> Option<Value> {
         let name = operator(op)?;
         for (object, other, method) in [(a, b, format!("__{name}__")), (b, a, format!("__r{name}__"))] {
@@ -25,7 +25,7 @@ impl Interp<'_> {
         None
     }
 
-    /// `@bounds.setter`: the method that an assignment to the attribute calls.
+    /// The setter that an assignment to the attribute calls: `@bounds.setter`.
     pub(crate) fn setter(&self, id: ObjId, name: Sym) -> Option<Closure> {
         let key = self.obj(id).class?;
         let (module, func) = self.program.find_method(key, name)?;
@@ -33,7 +33,7 @@ impl Interp<'_> {
         self.sets_a_property(closure).then_some(closure)
     }
 
-    /// `@device.setter`: the name stays with the property that it has.
+    /// Whether the function is a setter, such as `@device.setter`. The name keeps its property.
     pub(crate) fn sets_a_property(&self, c: Closure) -> bool {
         let ir = &self.program.get(c.module).ir;
         ir.list(ir.function(c.func).decorators)
@@ -41,7 +41,7 @@ impl Interp<'_> {
             .any(|&d| matches!(ir.expr(d), Expr::Attr { name, .. } if name.as_str() == "setter"))
     }
 
-    /// The method that reading the attribute calls, of a property with this setter.
+    /// The getter of the property with this setter.
     pub(crate) fn getter(&self, setter: Closure) -> Option<Closure> {
         let ir = &self.program.get(setter.module).ir;
         let wanted = ir.function(setter.func);
@@ -52,7 +52,7 @@ impl Interp<'_> {
             .find(|&c| self.method_kind(c) == crate::flow::machine::classes::define::MethodKind::Property)
     }
 
-    /// What a field of a data class is unless it is given: `field(default_factory=…)`.
+    /// The default of a data class's field: `field(default_factory=…)`.
     pub(crate) fn default_of_field(&mut self, key: ClassKey, default: ExprId, e: ExprId) -> Option<Value> {
         let ir = &self.program.get(key.module).ir;
         let Expr::Call(call) = ir.expr(default) else { return None };
@@ -76,7 +76,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `vars(x)`, `x.__dict__`: the fields of a plain object, if it was made here.
+    /// `vars(x)`, `x.__dict__`: the attributes of a plain object that the program made.
     pub(crate) fn fields_as_dict(&mut self, id: ObjId) -> Option<Value> {
         if self.obj(id).kind != ObjKind::Instance || self.obj(id).outer.is_some() {
             return None;
@@ -92,7 +92,7 @@ impl Interp<'_> {
         Some(Value::Object(self.object(ObjKind::Dict { module: false }, None, content)))
     }
 
-    /// `class Rays(NamedTuple)`: the names of its fields.
+    /// The field names of `class Rays(NamedTuple)`.
     pub(crate) fn tuple_fields(&self, key: ClassKey) -> Option<Vec<Sym>> {
         let named = |p: &Sym| matches!(p.as_str(), "typing.NamedTuple" | "typing_extensions.NamedTuple");
         if !self.program.class(key).externals.iter().any(named) {
@@ -110,19 +110,19 @@ impl Interp<'_> {
         Some(fields.collect())
     }
 
-    /// Is it the number of a child of `nn.Sequential` or `nn.ModuleList`?
+    /// Whether the name is the index of a child of `nn.Sequential` or `nn.ModuleList`.
     pub(crate) fn is_numbered(&self, id: ObjId, name: Sym) -> bool {
         self.obj(id).kind == (ObjKind::List { module: true }) && name.as_str().parse::<u16>().is_ok()
     }
 
-    /// Is a layer, or a module of the project, of this class of PyTorch's?
+    /// Whether a layer, or a module of the project, is of this PyTorch class, if known.
     pub(crate) fn is_layer(&self, id: ObjId, class: Sym) -> Option<bool> {
         let path = crate::torch::canonical(class);
         if path.as_str() == "torch.nn.Module" {
             return self.is_module_object(id).then_some(true);
         }
         let wanted = crate::torch::module(path)?;
-        // What others are derived from.
+        // Base classes of other layers are not decided here.
         let last = crate::flow::models::tensors::functions::short(wanted.name);
         if last.starts_with('_') || last.ends_with("Base") {
             return None;
@@ -146,7 +146,7 @@ impl Interp<'_> {
     }
 }
 
-/// The name in the operator's methods.
+/// The operator's name in the special methods.
 const fn operator(op: BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::Add => "add",

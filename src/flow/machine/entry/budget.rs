@@ -1,53 +1,54 @@
-//! What one entry point may take: interpreted steps, and what these cause in diagrams and containers.
+//! The budget of an entry point: interpreted steps, and the work in diagrams and containers that they cause.
 //!
-//! Every entry point begins with a budget of its own, and every call in it has a share of what is left. Past it nothing more is said
-//! of the entry point, which is told to be one that ran out; a call that runs out of its share gives something unknown.
+//! Each entry point starts with its own budget, and each call gets a share of the rest. An entry point that exceeds its
+//! budget produces no further events and is reported as exhausted. A call that exceeds its share gives an unknown
+//! value.
 
 use crate::work::spend;
 
-/// Nodes of diagrams and elements of containers that a step may take on average.
+/// The average number of diagram nodes and container elements that a step may take.
 const PARTS_A_STEP: u64 = 256;
 
-/// What has been spent, and what may be.
+/// The spent budget and its limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Budget {
     /// Expressions and statements interpreted.
     pub(crate) steps: u32,
-    /// The number of steps at which what is running now is given up.
+    /// The number of steps at which the current function is given up.
     pub(crate) limit: u32,
-    /// Nodes of diagrams that were asked or made, and elements of containers that were joined.
+    /// Diagram nodes that were read or made, and container elements that were joined.
     parts: u64,
 }
 
 impl Budget {
-    /// Nothing is spent yet of so many steps.
+    /// A budget of `limit` steps, with nothing spent.
     pub(crate) fn of(limit: u32) -> Self {
         Self { steps: 0, limit, parts: 0 }
     }
 
-    /// The next entry point has as much again.
+    /// Resets the budget for the next entry point.
     pub(crate) fn renew(&mut self) {
         (self.steps, self.parts) = (0, 0);
     }
 
-    /// One more expression or statement.
+    /// Counts an expression or statement.
     pub(crate) fn step(&mut self) {
         spend(1);
         self.steps = self.steps.saturating_add(1);
     }
 
-    /// So many nodes or elements more.
+    /// Counts diagram nodes or container elements.
     pub(crate) fn take(&mut self, parts: usize) {
         spend(parts);
         self.parts = self.parts.saturating_add(parts as u64);
     }
 
-    /// Is there nothing left?
+    /// Whether the budget is spent.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_past(self.limit)
     }
 
-    /// Is more spent than with that limit?
+    /// Whether more than this limit is spent.
     pub(crate) fn is_past(&self, limit: u32) -> bool {
         self.steps > limit || self.parts > u64::from(limit) * PARTS_A_STEP
     }

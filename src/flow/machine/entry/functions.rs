@@ -1,4 +1,4 @@
-//! Which functions and classes of a file are entry points, and how each is interpreted.
+//! Selects a file's functions and classes as entry points, and interprets each.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::store::Cell;
@@ -12,13 +12,14 @@ use crate::sym::Sym;
 use rustc_hash::FxHashSet;
 
 impl Interp<'_> {
-    /// Module-level functions, each with symbols for parameters: those that are only handed over, or the others.
+    /// Interprets module-level functions symbolically: if `handed`, those that are only passed as arguments, else the
+    /// others.
     pub(crate) fn run_functions(&mut self, out: &mut Found, last: &FxHashSet<FuncId>, handed: bool) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            // Who calls it is asked last: that takes a look at all calls of the file.
+            // This test is last, because it scans all calls of the file.
             if f.kind == FuncKind::Function
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))
@@ -37,7 +38,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The methods of each class, on an instance made by interpreting its constructor.
+    /// Interprets the methods of each class, on an instance from an interpreted constructor.
     pub(crate) fn run_classes(&mut self, out: &mut Found) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;
@@ -49,10 +50,11 @@ impl Interp<'_> {
             let before = self.path;
             let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
-            // What the constructor has asked, or could not do without, holds in the methods.
+            // The constructor's tests and requirements also hold in the methods.
             let instance = self.symbolic_instance(key, out);
             let late = self.kept_late(key, instance);
-            // Of what the constructor keeps nowhere for certain, methods know no more than it says of itself.
+            // If the constructor stores no value on a definite device, only methods with device code of their own are
+            // interpreted.
             let all = self.keeps_settled(instance);
             let (first, rest): (Vec<_>, Vec<_>) = wanted
                 .into_iter()
@@ -78,7 +80,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `__rows` of a class in which nothing says that name: Python mangles it, so nobody else can.
+    /// Whether the name is private by Python's name mangling, such as `__rows`, and no code in the file uses it as an
+    /// attribute.
     fn is_hidden(&self, key: ClassKey, name: Sym) -> bool {
         let text = name.as_str();
         if !text.starts_with("__") || text.ends_with("__") {
@@ -88,23 +91,23 @@ impl Interp<'_> {
         !ir.has_attribute(name)
     }
 
-    /// The methods of a class that may have something to say; none, and there is no need for an instance.
+    /// The methods of a class that may produce events. `None` if there are none, so that no instance is needed.
     fn wanted_methods(&self, key: ClassKey) -> Option<Vec<(Sym, FuncId)>> {
         let methods = &self.program.get(key.module).ir.class(key.class).methods;
-        // What the constructor makes, and what runs before each test, may bite in any method.
+        // Values from the constructor, or from the set-up of a test, may matter in any method.
         let all = ["__init__", "setUp", "setup_method", "__post_init__"]
             .into_iter()
             .any(|name| self.decides_in(key, Sym::new(name)))
             || !self.late_setters(key).is_empty();
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
-        // A constructor that has others have something made says no more than they say themselves.
+        // A constructor that only calls other constructors produces no events of its own.
         let says =
             |&(name, f): &(Sym, FuncId)| name != self.known.init || self.relevance.is_near(key.module, f);
         wanted.iter().any(says).then_some(wanted)
     }
 
-    /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
+    /// An instance of a class as its methods see it: constructed, and then moved to the module's device.
     fn symbolic_instance(&mut self, key: ClassKey, out: &mut Found) -> ObjId {
         let before = self.path;
         let outer = self.receiver_symbol(key);
@@ -127,7 +130,7 @@ impl Interp<'_> {
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
             self.run.speculative = self.program.sites(m).call(f);
             self.run.asked_before = self.relevance.asked_before(m, f);
-            // Submodules are built when something asks for them: each is an entry point of its own.
+            // Submodules are constructed at their first use: each class is an entry point of its own.
             self.calls.shallow += 1;
             self.calls.callers.entry = own.then_some(f);
             self.run.constructed = Some(key.class);
@@ -147,7 +150,7 @@ impl Interp<'_> {
             self.between_calls(key, id);
         }
         if self.is_module_class(key) {
-            // A program that moves it to MPS or to nothing never has it on CUDA.
+            // A program that moves the module only to MPS, or never, does not have it on CUDA.
             let device = if self.observed.accelerated.get(&key) == Some(&false) {
                 self.unknown_device()
             } else {
@@ -163,7 +166,7 @@ impl Interp<'_> {
         self.t.outer(key.clone(), || Outer { varies: true, ..Outer::new(key, "self") })
     }
 
-    /// One function with symbols for what it is not given. The state is as before afterwards.
+    /// Interprets a function with symbols for the parameters that are not given, and restores the state afterwards.
     fn run_entry(
         &mut self,
         module: ModIdx,
@@ -223,7 +226,7 @@ impl Interp<'_> {
         self.frame = FrameId(0);
     }
 
-    /// `setUp` runs before each test.
+    /// Runs `setUp`, which precedes each test.
     fn set_up(&mut self, key: ClassKey, receiver: Option<Value>) {
         for name in ["setUp", "setup_method"] {
             if let Some((m, f)) = self.program.find_method(key, Sym::new(name)) {
@@ -234,8 +237,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The class of a module whose framework brings what this method is given first to where the module is; nothing where the
-    /// class does that in a way of its own.
+    /// The class of a module whose framework moves the method's first argument to the module's device. `None` if the
+    /// class overrides that move.
     fn batch_of_step(&self, name: Sym, receiver: Option<Value>) -> Option<ClassKey> {
         let Some(Value::Object(id)) = receiver else { return None };
         let key =
@@ -244,11 +247,11 @@ impl Interp<'_> {
         (self.is_moved_for_user(key) && !own).then_some(key)
     }
 
-    /// Symbols for the parameters of a function that is interpreted for itself.
+    /// Binds symbols to the parameters of a symbolic function.
     pub(crate) fn bind_symbols(&mut self, module: ModIdx, func: FuncId, base: Cell, receiver: Option<Value>) {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
-        // What a module's `forward` is given lives where the module lives.
+        // Arguments of a module's `forward` are on the module's device.
         let with = match receiver {
             Some(Value::Object(id)) if function.name == self.known.forward && self.is_module_object(id) => {
                 self.obj(id).class
@@ -256,7 +259,7 @@ impl Interp<'_> {
             _ => None,
         };
         let with = with.map(|class| self.receiver_symbol(class));
-        // So does the batch that a framework moves for the module.
+        // So is the batch that a framework moves for the module.
         let batch = self.batch_of_step(function.name, receiver).map(|class| self.receiver_symbol(class));
         for (index, param) in function.params.iter().enumerate() {
             let v = match (index, receiver) {

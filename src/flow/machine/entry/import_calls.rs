@@ -1,8 +1,8 @@
-//! Helpers of other files that are called as a file is imported, and leave nothing behind: `is_torch_available()`.
+//! Helpers of other files that run during an import without side effects: `is_torch_available()`.
 //!
-//! Such a call is tried out once for all files, in an interpreter of its own that knows nothing of the caller. What it gives is
-//! remembered if it tells of no device and says the same whatever has happened before: a second trial knows nothing of what
-//! files keep in their variables.
+//! The engine interprets such a call once for all files, in a separate interpreter that knows nothing of the caller. It
+//! caches the result if the result has no device and does not depend on earlier calls. To check the latter, a second
+//! trial treats all module-level variables as unknown.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{FALSE, TRUE};
@@ -15,7 +15,7 @@ use crate::ir::{Expr, ExprId, FuncId, FuncKind, Function};
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
 
-/// Libraries that know nothing of devices, and do nothing to the process that anybody here asks about.
+/// Libraries without effects on devices or on process state that the engine models.
 const HARMLESS: &[&str] = &[
     "builtins",
     "collections",
@@ -39,29 +39,29 @@ const HARMLESS: &[&str] = &[
     "typing",
     "warnings",
 ];
-/// Builtins that do anything.
+/// Builtins with arbitrary effects.
 const OPEN: &[&str] =
     &["builtins.setattr", "builtins.delattr", "builtins.exec", "builtins.eval", "builtins.globals"];
-/// Calls within calls at which one is still asked about.
+/// The maximum call depth at which a helper is tried.
 const MAX_DEPTH: u32 = 4;
-/// What is given more is no helper.
+/// The maximum number of arguments of a helper.
 const MOST_ARGUMENTS: usize = 3;
-/// What takes longer is none, either.
+/// The maximum number of steps of a helper.
 const MAX_STEPS: u32 = 1_500;
 
-/// A call that is tried out.
+/// The state of a trial.
 #[derive(Default)]
 pub(crate) struct Trial {
-    /// What files keep in their variables may be anything.
+    /// Whether module-level variables count as unknown.
     blurred: bool,
-    /// What lists and dicts that files keep held when they were made.
+    /// The module-level lists and dicts, with their content at creation.
     kept: Vec<(ObjId, Value)>,
-    /// Something was done that somebody else may see.
+    /// Whether the call had a visible side effect.
     seen: bool,
 }
 
 impl Interp<'_> {
-    /// What a call of a helper of another file gives, if that is the same whoever calls it.
+    /// The cached result of a helper of another file, if it is the same for all callers.
     pub(crate) fn recalled(
         &mut self,
         module: ModIdx,
@@ -93,7 +93,7 @@ impl Interp<'_> {
             let whatever = self.tried_out(true, module, func, &args, e)?;
             (known.gives == whatever.gives).then_some(known)
         })?;
-        // That a function of the file itself has run is remembered.
+        // The engine must record functions of this file that the helper runs, so it interprets the call instead.
         if known.files.contains(&self.entry) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Interp<'_> {
         })
     }
 
-    /// What an unknown function gives that is called there, in an activation of its own.
+    /// The symbol for the result of an unknown function at this expression, in an activation of its own.
     fn given_outside(&mut self, module: ModIdx, func: FuncId, expr: ExprId) -> Value {
         let (saved, base) = (self.frame, self.store.alloc(0));
         self.push_activation(module, func, base, None);
@@ -116,8 +116,8 @@ impl Interp<'_> {
         v
     }
 
-    /// What the call gives where nothing has happened before; nothing if it leaves anything behind, or gives what only its
-    /// interpreter knows.
+    /// The result of the call without earlier effects. `None` if the call has side effects, or if its result has a
+    /// meaning only in its interpreter.
     fn tried_out(
         &self,
         blurred: bool,
@@ -140,7 +140,7 @@ impl Interp<'_> {
         let v = i.call_function(module, func, None, None, args, e);
         let process = i.store.changes(start).iter().any(|&(cell, _)| (cell.0 as usize) < cells);
         let gives = if !process && i.left_nothing() { i.for_all_files(v)? } else { return None };
-        // What it says may hang on which text it is given, or which number.
+        // The result may depend on the exact string or number.
         let vague = matches!(gives, Gives::Either | Gives::This(Value::Unknown | Value::Host(_)));
         if vague && args.values().any(|(v, _)| is_any(v)) {
             return None;
@@ -152,7 +152,7 @@ impl Interp<'_> {
         Some(Known { gives, files: files.into() })
     }
 
-    /// Is everything as it was before the trial, as far as somebody else can see?
+    /// Whether the trial left all state unchanged, as far as other code can see.
     fn left_nothing(&self) -> bool {
         let Some(trial) = &self.run.trial else { return false };
         let ended = !self.run.exhausted && !self.calls.gave_up && !self.run.ends_early;
@@ -185,7 +185,7 @@ impl Interp<'_> {
             && self.frames.iter().all(|f| self.writes_nothing(f.module, f.func))
     }
 
-    /// Is it part of something that was made in a function that has run?
+    /// Whether the value is a part of a value that an interpreted function made.
     fn is_of_call(&self, mut part: OuterId) -> bool {
         loop {
             match self.t.get_outer(part).key {
@@ -198,8 +198,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the function write no variable of its file but those that are `None` until somebody sets them? What these are is not
-    /// known anywhere.
+    /// Whether the function writes only those module-level variables that are initially `None`. Their values are
+    /// unknown to the engine in any case.
     fn writes_nothing(&self, module: ModIdx, func: FuncId) -> bool {
         let linked = self.program.get(module);
         let lacking = |b: &Binding| matches!(*b, Binding::Value(e) if linked.ir.expr(e) == Expr::None);
@@ -207,7 +207,7 @@ impl Interp<'_> {
         written.iter().all(|&slot| linked.bindings.get(usize::from(slot)).is_some_and(lacking))
     }
 
-    /// What was given, in terms that all files understand.
+    /// The result in terms that are valid in all files. `None` if there are none.
     fn for_all_files(&self, v: Value) -> Option<Gives> {
         match v {
             Value::Outer(o) => {
@@ -244,7 +244,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does nothing of the machine decide it, and nothing that speaks of devices?
+    /// Whether no atom about the machine or about devices decides the value.
     fn is_chance(&self, d: crate::flow::domain::diagram::Dd) -> bool {
         let mut atoms = Vec::new();
         self.d.support(d, &mut atoms);
@@ -255,12 +255,12 @@ impl Interp<'_> {
         })
     }
 
-    /// May the variables of files be anything?
+    /// Whether module-level variables count as unknown.
     pub(crate) fn is_blurred(&self) -> bool {
         self.run.trial.as_ref().is_some_and(|t| t.blurred)
     }
 
-    /// A variable of a file has been evaluated, and these objects have been made for it.
+    /// Records the objects that the evaluation of a module-level variable has made.
     pub(crate) fn note_kept(&mut self, since: usize) {
         if self.run.trial.is_none() {
             return;
@@ -279,19 +279,19 @@ impl Interp<'_> {
         }
     }
 
-    /// A function outside the project is called.
+    /// Records a call of a function outside the project.
     pub(crate) fn note_called(&mut self, path: Sym, args: &Args) {
         let Some(trial) = &mut self.run.trial else { return };
         let text = path.as_str();
         let root = text.split('.').next().unwrap_or(text);
         let harmless = HARMLESS.contains(&root) && !OPEN.contains(&text) || text.starts_with("os.path.");
-        // Which variable of the environment, and which module, must be written there.
+        // These are harmless only if the variable's or module's name is a literal.
         let by_name = matches!(text, "os.getenv" | "os.environ.get" | "importlib.import_module");
         let named = || !args.values().take(1).any(|(v, _)| is_any(v) || v == Value::Unknown);
         trial.seen |= if by_name { !named() } else { !harmless };
     }
 
-    /// Something was done that others may see.
+    /// Records a visible side effect.
     pub(crate) fn note_seen(&mut self) {
         if let Some(trial) = &mut self.run.trial {
             trial.seen = true;
@@ -299,7 +299,7 @@ impl Interp<'_> {
     }
 }
 
-/// A function of a file, of which a call runs the body.
+/// Whether the function is a plain module-level function.
 fn is_helper(function: &Function) -> bool {
     function.kind == FuncKind::Function
         && function.class.is_none()
@@ -308,8 +308,8 @@ fn is_helper(function: &Function) -> bool {
         && !function.is_async
 }
 
-/// The arguments, each text and number as any, if all of them mean the same in every file: of these there are few, so that trials
-/// are few as well.
+/// The arguments with each string and number replaced by an unknown one. This keeps the number of trials small. `None`
+/// if an argument has no meaning common to all files.
 fn any_like(args: &Args) -> Option<Args> {
     let spread = args.open || args.open_names || args.spread.is_some() || args.either.is_some();
     if spread || args.positional.len() + args.keywords.len() > MOST_ARGUMENTS {
@@ -329,12 +329,12 @@ fn any_like(args: &Args) -> Option<Args> {
     })
 }
 
-/// Is it a text or a number, and nobody knows which?
+/// Whether the value is an unknown string or number.
 fn is_any(v: Value) -> bool {
     matches!(v, Interp::TEXT | Interp::NUMBER)
 }
 
-/// Does the value mean the same in every interpreter?
+/// Whether the value has the same meaning in every interpreter.
 fn is_same_everywhere(v: Value) -> bool {
     match v {
         Value::Unknown | Value::None | Value::Int(_) | Value::Host(_) => true,

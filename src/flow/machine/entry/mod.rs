@@ -1,4 +1,4 @@
-//! Entry points: a file's body, then each of its functions; what bounds them.
+//! Entry points: a file's body, then each of its functions; and their budget.
 
 pub(crate) mod budget;
 pub(crate) mod functions;

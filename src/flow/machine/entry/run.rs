@@ -1,4 +1,4 @@
-//! Entry points: a file's body, then each of its functions for itself.
+//! Entry points: a file's body, then each of its functions on its own.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{FALSE, TRUE};
@@ -13,34 +13,36 @@ use crate::link::{ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// The methods of a module that Lightning gives a batch, which it has moved before (lightning/pytorch/strategies/strategy.py).
+/// The methods of a Lightning module whose batch argument Lightning moves first
+/// (lightning/pytorch/strategies/strategy.py).
 pub(crate) const STEPS: &[&str] = &["training_step", "validation_step", "test_step", "predict_step"];
-/// The method that moves it.
+/// The method that moves the batch.
 pub(crate) const BRINGS: &str = "transfer_batch_to_device";
 
-/// What came out of interpreting a file.
+/// The result of interpreting a file.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What may be worth a finding, in the order in which it was met.
+    /// Possible findings, in the order in which they were found.
     pub events: Vec<Event>,
-    /// The file is plainly written for CUDA alone.
+    /// Whether the file is clearly written for CUDA only.
     pub cuda_only: bool,
-    /// A function of the file refuses to go on without CUDA.
+    /// Whether a function of the file raises without CUDA.
     pub refuses: bool,
-    /// Entry points that ran out of budget, each once, in the order of the source.
+    /// Entry points that exceeded the budget, each once, in source order.
     pub exhausted: Vec<Exhausted>,
 }
 
-/// A function, a file's body or a class's constructor that takes more to interpret than it may: nothing more is said of it.
+/// A function, file body or constructor that exceeds its budget. The engine reports no events for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exhausted {
-    /// Its name; `<module>` for the body of a file, the class's name for a constructor that another file gives.
+    /// The name of the function; `<module>` for the body of a file, the class's name for a constructor from another
+    /// file.
     pub name: Sym,
-    /// Its name in the source, behind `def` or `class`; the start of the file for its body.
+    /// The place of the name after `def` or `class`; the start of the file for its body.
     pub place: Place,
 }
 
-/// What has come out so far: events, each with the function that was interpreted for itself.
+/// The results so far: events, each with its symbolic function.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) events:
@@ -58,7 +60,7 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     let mut i = Interp::new(program, relevance, module);
     let mut out = Found::default();
     i.run_body(&mut out);
-    // What is only handed over comes last: then it is known where, and under which guards.
+    // Functions that are only passed as arguments come last: by then it is known where, and under which guards.
     let last = i.only_handed(module);
     if !i.run.ends_early {
         i.run_functions(&mut out, &last, false);
@@ -72,7 +74,7 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
         _ => true,
     });
     let events = i.mark_decided(out.events);
-    // One that was interpreted several times is one.
+    // An entry point that was interpreted several times is reported once.
     out.exhausted.sort_by_key(|e| e.place.span.start);
     out.exhausted.dedup();
     Outcome {
@@ -83,7 +85,7 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     }
 }
 
-/// Uses that an earlier one comes before become places of that one.
+/// Turns each use that an earlier use precedes into a later place of the earlier event.
 fn with_shadows(events: Vec<Event>) -> Vec<Event> {
     let (shadows, mut events): (Vec<_>, Vec<_>) =
         events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
@@ -105,7 +107,7 @@ fn with_shadows(events: Vec<Event>) -> Vec<Event> {
 }
 
 impl Interp<'_> {
-    /// The module's body as a script.
+    /// Interprets the module's body as a script.
     fn run_body(&mut self, out: &mut Found) {
         let module = self.entry;
         let base = self.global_cell(module, 0);
@@ -119,7 +121,7 @@ impl Interp<'_> {
         self.collect(out);
         self.body_ended();
         self.open_empty(base);
-        // Functions are called after the body has run: what it has checked holds in them.
+        // Functions run after the body, so the body's checks hold in them.
         if self.path == FALSE {
             self.path = TRUE;
         }
@@ -147,7 +149,8 @@ impl Interp<'_> {
         self.path = TRUE;
     }
 
-    /// A list or dict that is empty when the module has been loaded is there to be filled: by functions, in any order.
+    /// Makes the content of lists and dicts unknown that are empty after the module's body: functions fill them in any
+    /// order.
     fn open_empty(&mut self, base: Cell) {
         let slots = self.program.get(self.entry).ir.function(FuncId(0)).slots.len();
         for n in 0..u32::try_from(slots).unwrap_or(0) {
@@ -164,7 +167,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What a condition says of the machine.
+    /// The part of a condition that is about the machine.
     pub(crate) fn settled(
         &mut self,
         c: crate::flow::domain::diagram::Cond,
@@ -173,8 +176,8 @@ impl Interp<'_> {
         self.d.forget(c, &crate::flow::domain::atom::AtomId::is_hardware)
     }
 
-    /// A condition where nothing has been used that raises: that would not have gone well. An import in a function says no more
-    /// than one at the top.
+    /// The condition under which no earlier use has raised. The shadows of imports in functions are forgotten: like an
+    /// import at the top, they restrict nothing.
     pub(crate) fn gone_well(
         &mut self,
         c: crate::flow::domain::diagram::Cond,
@@ -185,7 +188,8 @@ impl Interp<'_> {
         self.d.without(c, &gone)
     }
 
-    /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.
+    /// The condition of `pytestmark = pytest.mark.skipif(…)`, alone or in a list, which applies to all tests of the
+    /// file.
     fn module_marks(&mut self, module: ModIdx) -> crate::flow::domain::diagram::Cond {
         let linked = self.program.get(module);
         let Some(&slot) = linked.names.get(&Sym::new("pytestmark")) else { return TRUE };
@@ -207,7 +211,7 @@ impl Interp<'_> {
         self.end_group();
         self.end_transfers();
         for mut pending in std::mem::take(&mut self.events) {
-            // What has a field of its own is a batch or the like, which knows how to move.
+            // An object with fields of its own is a batch or similar. It moves in place.
             if matches!(pending.event.kind, crate::flow::domain::event::Kind::Discarded { .. })
                 && pending.needs.iter().chain(&pending.about).any(|&o| self.has_fields(o))
             {
@@ -236,7 +240,7 @@ impl Interp<'_> {
         self.run.exhausted = false;
     }
 
-    /// What is interpreted for itself just now, as somebody reads of it that there is too much of it.
+    /// The name and place of the current entry point, for the report that it exceeded the budget.
     fn exhausted_entry(&self) -> Exhausted {
         let ir = &self.program.get(self.entry).ir;
         let (name, span) = match (self.calls.callers.entry, self.run.constructed) {
@@ -247,12 +251,12 @@ impl Interp<'_> {
         Exhausted { name, place: Place { file: ir.file, span } }
     }
 
-    /// The end of something that was interpreted for what it leaves alone.
+    /// Discards the events of code that was interpreted only for its effects.
     pub(crate) fn collect_nothing(&mut self) {
         self.collect(&mut Found::default());
     }
 
-    /// Has something been read of the outside thing that no tensor has?
+    /// Whether the program has read an attribute of the outside value that no tensor has.
     pub(crate) fn has_fields(&self, o: crate::flow::domain::value::OuterId) -> bool {
         self.t.outers.iter().any(|outer| match outer.key {
             OuterKey::Attr { base, name } => {
@@ -262,7 +266,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Has it turned out to be a tensor, or a part of one?
+    /// Whether the value is known to be a tensor, or a part of one.
     fn is_proven(&self, o: crate::flow::domain::value::OuterId) -> bool {
         self.is_tensorish(o)
             || match self.t.get_outer(o).key {
@@ -272,7 +276,7 @@ impl Interp<'_> {
             }
     }
 
-    /// Takes the state back to a point before an entry point.
+    /// Restores the state from before an entry point.
     pub(crate) fn rewind(&mut self, mark: crate::flow::domain::store::Mark, cells: usize, objects: usize) {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);

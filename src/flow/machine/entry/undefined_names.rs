@@ -1,4 +1,4 @@
-//! Names that nothing binds: reading one raises.
+//! Unbound names: a read of one raises.
 
 use std::sync::LazyLock;
 
@@ -10,30 +10,30 @@ use crate::ir::{Expr, Stmt, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
-/// By which code binds names that nobody sees.
+/// Names whose use may bind names that the engine does not see.
 const OPENS: &[&str] =
     &["exec", "globals", "locals", "vars", "eval", "__builtins__", "__import__", "execfile", "setattr"];
 
-/// What Python has for every file, with what tools put there: a profiler, a notebook, site's helpers.
+/// Names that Python defines in every file, and names that tools add: profilers, notebooks, site helpers.
 static KNOWN: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| {
     let lines = include_str!("../../../../data/names.txt").lines().filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_whitespace).map(Sym::new).collect()
 });
 
 impl Interp<'_> {
-    /// A name that nothing binds is read: if nothing can have bound it all the same, the path ends here.
+    /// Handles a read of an unbound name. If no unseen code can have bound it, the path ends here.
     pub(crate) fn check_bound(&mut self, name: Sym, module: ModIdx) {
         if self.run.muted > 0 || KNOWN.contains(&name) || !self.binds_all_names(module) {
             return;
         }
-        // What a file's body always comes to ends the file, and nobody gets its functions.
+        // If the file's body always reaches this read, the body ends here, and no importer gets the file's functions.
         if self.path == TRUE && !self.run.symbolic && !self.as_script() {
             self.run.ends_early = true;
         }
         self.path = FALSE;
     }
 
-    /// Is what is interpreted behind `if __name__ == "__main__"`, so that an import does not run it?
+    /// Whether the current code runs only under `if __name__ == "__main__"`, so that an import does not run it.
     fn as_script(&self) -> bool {
         let mut frame = self.here();
         while let Some(caller) = frame.caller {
@@ -52,7 +52,8 @@ impl Interp<'_> {
         })
     }
 
-    /// Does the file show all names that its code can read: no star import, and nothing that binds by a text?
+    /// Whether the file shows all names that its code can read: it has no star import, and no code that binds names by
+    /// string.
     fn binds_all_names(&mut self, module: ModIdx) -> bool {
         if let Some(&known) = self.names.closed.get(&module) {
             return known;

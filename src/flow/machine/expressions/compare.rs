@@ -1,4 +1,4 @@
-//! Comparisons: of values, of devices, of counts and amounts.
+//! Comparisons of values, devices, counts and amounts.
 
 use crate::flow::domain::atom::{Atom, gpus_at_least};
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
@@ -11,7 +11,7 @@ use crate::flow::query::flag_words::speaks_of_devices;
 use crate::ir::{CmpOp, ExprId};
 use crate::sym::Sym;
 
-/// Are two constants the same, if both are?
+/// Whether two values are equal, if both are constants.
 fn same_constant(a: Value, b: Value) -> Option<bool> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Some(x == y),
@@ -22,7 +22,7 @@ fn same_constant(a: Value, b: Value) -> Option<bool> {
 }
 
 impl Interp<'_> {
-    /// `left op right`
+    /// The value of `left op right`.
     pub(crate) fn compare(&mut self, op: CmpOp, left: Value, right: Value, e: ExprId) -> Value {
         let cond = match op {
             CmpOp::Eq | CmpOp::Is => {
@@ -49,7 +49,7 @@ impl Interp<'_> {
         Value::Bool(cond)
     }
 
-    /// What holds where the condition does, and what holds elsewhere.
+    /// The condition that has the first outcome where `c` holds and the second elsewhere.
     fn either(&mut self, c: Cond, there: bool, elsewhere: bool) -> Cond {
         match (there, elsewhere) {
             (true, false) => c,
@@ -58,7 +58,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `a == b` and `a is b`.
+    /// The condition of `a == b` and `a is b`.
     pub(crate) fn equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
         if let Some(c) = self.device_equal(a, b, e).or_else(|| self.device_equal(b, a, e)) {
             return c;
@@ -76,7 +76,7 @@ impl Interp<'_> {
             (Value::Bool(c), Value::Int(n)) | (Value::Int(n), Value::Bool(c)) => {
                 self.either(c, n == 1, n == 0)
             }
-            // The number of a device is -1 on the CPU, and who compares it with that of a GPU has one.
+            // A device number is -1 on the CPU. A comparison with another number implies a GPU.
             (Value::Device(d), v) | (v, Value::Device(d))
                 if self.is_device_number(d) && !matches!(v, Value::Device(_)) =>
             {
@@ -100,7 +100,7 @@ impl Interp<'_> {
             (x, Value::None) if x != Value::None && !matches!(x, Value::Unknown | Value::Absent) => {
                 self.equal(b, a, e)
             }
-            // A device is no number, whatever its index. Only what `get_device()` gives is.
+            // A device never equals a number. Only the result of `get_device()` does.
             (Value::Device(d), Value::Int(_)) | (Value::Int(_), Value::Device(d)) if self.is_no_number(d) => {
                 FALSE
             }
@@ -109,7 +109,7 @@ impl Interp<'_> {
             {
                 self.on_platform(s.as_str())
             }
-            // There is but one global rank in a process, whoever asks.
+            // A process has only one global rank.
             (rank @ Value::Host(Host::Rank), n @ Value::Int(_))
             | (n @ Value::Int(_), rank @ Value::Host(Host::Rank)) => {
                 self.named_test(Test::Compare(0, rank, n), e)
@@ -119,7 +119,7 @@ impl Interp<'_> {
                 (Some(x), Some(y)) => constant(x == y),
                 _ => self.unknown_test(e),
             },
-            // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
+            // `kind == "MULTI_GPU"`, for any `kind`: a decision about devices.
             (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
                 self.decided(v, s, e)
             }
@@ -127,7 +127,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same for one of several values.
+    /// The same for a value with several alternatives.
     fn choice_equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
         match (self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e))), b) {
             (Value::Bool(c), _) => c,
@@ -136,7 +136,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same for the number of a device and something else.
+    /// The same for a device number.
     fn device_number_equal(&mut self, d: Dd, v: Value, e: ExprId) -> Cond {
         let cuda = self.is_device(d, Device::Cuda(None), e);
         if matches!(v, Value::Int(..0)) {
@@ -146,21 +146,21 @@ impl Interp<'_> {
         self.d.and(same, cuda)
     }
 
-    /// The numbers of a tuple that has nothing else.
+    /// The numbers of a tuple that holds only numbers.
     fn numbers_in(&self, s: crate::flow::domain::value::SeqId) -> Option<Vec<i64>> {
         let number = |&v: &Value| if let Value::Int(n) = v { Some(n) } else { None };
         self.seq_items(s).iter().map(number).collect()
     }
 
-    /// Is it a `torch.device` or the name of one, and nothing that somebody outside may have given as a number?
+    /// Whether the value is a `torch.device` or a device name. Values that a caller may pass as numbers are excluded.
     fn is_no_number(&self, d: Dd) -> bool {
         let named =
             |device| matches!(device, Device::Cpu | Device::Cuda(_) | Device::Meta | Device::Other(_));
         !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, device, _)| named(device))
     }
 
-    /// A value is compared with a text that speaks of devices: somebody has decided about them. Who says that it is
-    /// this kind of accelerator has it.
+    /// The condition of a comparison with a string that refers to devices: some code has decided about devices. If the
+    /// string names an accelerator, the condition implies that accelerator.
     fn decided(&mut self, v: Value, text: Sym, e: ExprId) -> Cond {
         let test = if matches!(v, Value::Unknown | Value::Absent | Value::Choice(_)) {
             Test::Expr(self.here().module, e, self.frame, self.run.pass)
@@ -211,7 +211,7 @@ impl Interp<'_> {
                     }
                 };
                 let enough = self.d.atom(atom);
-                // Nothing is taken of the memory of a device that is not there.
+                // No memory is in use on a missing device.
                 if matches!((a, op, b), (_, CmpOp::Gt, Value::Int(0..)) | (_, CmpOp::GtE, Value::Int(1..))) {
                     let there = self.available(None);
                     return self.d.and(enough, there);
@@ -219,7 +219,7 @@ impl Interp<'_> {
                 enough
             }
             (Value::Int(x), Value::Int(y)) => constant(in_order(op, x, y)),
-            // A truth value is a number, 0 or 1.
+            // A Boolean is a number, 0 or 1.
             (Value::Bool(c), Value::Int(n)) => self.either(c, in_order(op, 1, n), in_order(op, 0, n)),
             // `capability < (8, 0)`, after `capability = (0, 0)`
             (Value::Choice(_), Value::Seq(_)) => {
@@ -230,7 +230,7 @@ impl Interp<'_> {
                 (Some(x), Some(y)) => constant(in_order(op, x, y)),
                 _ => self.unknown_test(e),
             },
-            // `get_device()` where there is one, and -1 elsewhere.
+            // `get_device()` on a path with a GPU, and -1 on others.
             (Value::Choice(_), Value::Int(_))
                 if self.values_of(a).iter().any(|v| matches!(v, Value::Device(_))) =>
             {
@@ -271,7 +271,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The number of GPUs, compared with a number that is not known: who wants GPUs wants one at least.
+    /// The condition of a comparison of the number of GPUs with an unknown number: the program wants at least one GPU.
     fn enough_gpus(&mut self, op: CmpOp, c: Cond) -> Cond {
         let some = self.at_least(1);
         if matches!(op, CmpOp::Gt | CmpOp::GtE) {
@@ -300,7 +300,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `item in container`
+    /// The condition of `item in container`.
     pub(crate) fn contains(&mut self, container: Value, item: Value, e: ExprId) -> Cond {
         match (container, item) {
             // `"cuda" in str(device)`
@@ -340,7 +340,7 @@ impl Interp<'_> {
                 }
                 _ => self.unknown_test(e),
             },
-            // What the environment says is the user's or the launcher's decision.
+            // The user or the launcher decides the environment.
             (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
                 let outer = self.outside_name(path);
                 let text = format!(" has {:?}", s.as_str());
@@ -363,12 +363,12 @@ impl Interp<'_> {
     }
 }
 
-/// `hasattr(v, name)`
+/// The test `hasattr(v, name)`.
 pub(crate) fn has_test(v: Value, name: Sym) -> Test {
     Test::Compare(21, v, Value::Str(name, crate::flow::domain::value::NO_ORIGIN))
 }
 
-/// The same comparison, read from the right.
+/// The same comparison with its operands swapped.
 const fn flipped(op: CmpOp) -> CmpOp {
     match op {
         CmpOp::Lt => CmpOp::Gt,

@@ -1,4 +1,4 @@
-//! Comparisons of devices, and of what says where a tensor is.
+//! Comparisons of devices, and of values that show a tensor's device.
 
 use crate::flow::domain::atom::{Atom, AtomId, backend, gpus_at_least};
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
@@ -43,7 +43,8 @@ impl Interp<'_> {
         self.flag(Test::Compare(0, Value::Outer(o), key), o, &suffix, e)
     }
 
-    /// Two things that are not written there: `world_size == args.ngpu` is the user's word on GPUs, like any test of one side.
+    /// The condition that two outside values are equal. `world_size == args.ngpu` is a user's decision about GPUs, like
+    /// a test of one side.
     fn same_given(&mut self, a: OuterId, b: Value, e: ExprId) -> Cond {
         let test = Test::Compare(0, Value::Outer(a), b);
         let left = self.t.get_outer(a).text.as_str();
@@ -57,12 +58,12 @@ impl Interp<'_> {
         self.named_test(test, e)
     }
 
-    /// Comparisons of a device, or of its type, with the name of one.
+    /// The condition that a device, or its type, equals a device name.
     pub(crate) fn device_equal(&mut self, device: Value, other: Value, e: ExprId) -> Option<Cond> {
         let Value::Device(d) = device else { return None };
         let wanted = match other {
             Value::Str(s, _) => match s.as_str() {
-                // What `x.type()` gives, in full.
+                // The full name that `x.type()` gives.
                 t if t.starts_with("torch.cuda.") && t.ends_with("Tensor") => Device::Cuda(None),
                 t if t.starts_with("torch.") && t.ends_with("Tensor") => Device::Cpu,
                 t => parse_device(t)?,
@@ -71,7 +72,7 @@ impl Interp<'_> {
                 Some(payload) => self.t.places.get(payload).0,
                 None => return self.both_choices(d, o, e),
             },
-            // `x.device != device`, with a parameter of that name.
+            // `x.device != device`, with a parameter `device`.
             Value::Outer(o) if self.t.get_outer(o).device && self.is_cpu_somewhere(d) => Device::Named(o),
             _ => return None,
         };
@@ -84,12 +85,12 @@ impl Interp<'_> {
         Some(same)
     }
 
-    /// Is it the CPU in one of the cases?
+    /// Whether the device is the CPU in some world or on some path.
     fn is_cpu_somewhere(&self, d: crate::flow::domain::diagram::Dd) -> bool {
         self.device_leaves(d).into_iter().any(|(_, device, _)| device == Device::Cpu)
     }
 
-    /// When two devices are the same that both hang on something.
+    /// The condition that two devices are the same, if both depend on conditions.
     fn both_choices(
         &mut self,
         a: crate::flow::domain::diagram::Dd,
@@ -114,7 +115,7 @@ impl Interp<'_> {
         Some(same)
     }
 
-    /// The condition under which a device is of the wanted type (and index, where both have one).
+    /// The condition under which a device has the wanted type, and the wanted index if both have one.
     pub(crate) fn is_device(
         &mut self,
         d: crate::flow::domain::diagram::Dd,
@@ -131,8 +132,8 @@ impl Interp<'_> {
         self.d.ite(cond, a, b).unwrap_or_else(|| self.unknown_on(wanted, e))
     }
 
-    /// Something of which nothing else is known is on this device: then that is there, and who asks has thought of
-    /// its being elsewhere.
+    /// The condition that an unknown value is on this device. It implies that the device exists, and that the program
+    /// considers other devices.
     pub(crate) fn unknown_on(&mut self, wanted: Device, e: ExprId) -> Cond {
         let (there, name) = match wanted {
             Device::Cuda(_) | Device::CudaSome => (self.d.atom(gpus_at_least(1)), "cuda"),
@@ -179,14 +180,14 @@ impl Interp<'_> {
                 };
                 self.d.and(flag, there)
             }
-            // The same question the other way round.
+            // The same test with its operands swapped.
             (Cpu, Named(_) | Of(_)) => self.leaf_is(wanted, device, e),
             (Unknown, _) | (_, Unknown | Named(_) | Of(_)) => self.unknown_on(wanted, e),
             _ => FALSE,
         }
     }
 
-    /// The condition that an outside thing is on a device of this type.
+    /// The condition that an outside value is on a device of this type.
     pub(crate) fn outer_is_on(&mut self, o: OuterId, device: &'static str) -> Cond {
         let test = on_test(o, device);
         let atom = match self.tests.atoms.get(&test) {
@@ -204,7 +205,7 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// The tests by which the program has asked whether an outside thing is on a device, or names it: `x.device.type == "mps"`,
+    /// The program's tests whether an outside value is on a device or names it: `x.device.type == "mps"`,
     /// `device == "mps"`, `"mps" in device`.
     pub(crate) fn asked_whether_on(&self, o: OuterId, device: &str) -> Vec<AtomId> {
         let name = Value::Str(Sym::new(device), crate::flow::domain::value::NO_ORIGIN);
@@ -213,7 +214,8 @@ impl Interp<'_> {
         tests.filter_map(|test| self.tests.atoms.get(&test).copied()).collect()
     }
 
-    /// What the program has asked about where an outside thing is, or what it lives with, if it is on CUDA.
+    /// The outcomes of the program's device tests on an outside value, or on the value whose device it shares, if it is
+    /// on CUDA.
     pub(crate) fn if_on_cuda(&mut self, o: OuterId) -> Cond {
         let with = self.t.get_outer(o).with.filter(|&with| with != o);
         let mut c = with.map_or(TRUE, |with| self.if_on_cuda(with));
@@ -226,7 +228,7 @@ impl Interp<'_> {
                 c = self.d.and(c, test);
             }
         }
-        // Where an input of `forward` was found on the CPU, it is the module that is there.
+        // If an input of `forward` is on the CPU, the module is there.
         for atom in self.tests.asked_on_cpu.get(&o).cloned().unwrap_or_default() {
             let cpu = self.d.atom(atom);
             let elsewhere = self.d.not(cpu);

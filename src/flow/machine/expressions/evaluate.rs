@@ -11,11 +11,11 @@ use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::{BinOp, CmpOp, Expr, ExprId, ExprList, FuncId, IfElse, UnaryOp, Walrus, Whole};
 use crate::sym::Sym;
 
-/// The key of whichever value of a mapping `values()` has come to.
+/// The key of an unknown item of a mapping, for `values()`.
 pub(crate) const ANY_VALUE: Value = Value::Host(Host::Other);
 
 impl Interp<'_> {
-    /// The value of an expression, with its effects.
+    /// Evaluates an expression, with its effects.
     pub(crate) fn eval(&mut self, e: ExprId) -> Value {
         if !self.step() {
             return Value::Unknown;
@@ -103,7 +103,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Evaluates these for their effects.
+    /// Evaluates the expressions for their effects.
     fn eval_all(&mut self, list: ExprList) {
         let linked = self.linked();
         for &x in linked.ir.list(list) {
@@ -111,7 +111,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The value of a literal. A text that names a device is where that device comes from.
+    /// The value of a literal. A string that names a device is the origin of that device.
     fn literal(&mut self, literal: Expr, e: ExprId) -> Value {
         match literal {
             Expr::Str(s) if parse_device(s.as_str()).is_some() => {
@@ -128,7 +128,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `-x`, `+x`, `~x`
+    /// The value of `-x`, `+x` or `~x`.
     fn unary(&mut self, op: UnaryOp, operand: ExprId) -> Value {
         match (op, self.eval(operand)) {
             (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
@@ -144,7 +144,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `left op right`, with what is said of the comparison itself.
+    /// Evaluates `left op right`, and reports events about the comparison itself.
     fn comparison(&mut self, op: CmpOp, left: ExprId, right: ExprId, e: ExprId) -> Value {
         let a = self.eval(left);
         let b = self.eval(right);
@@ -155,7 +155,7 @@ impl Interp<'_> {
         self.compare_each(op, (a, left), (b, right), e)
     }
 
-    /// The function gives this, among what it has given before.
+    /// Joins a yielded value with those before it.
     fn yields(&mut self, v: Value) {
         let yields = self.here().yields;
         let joined = self.blend(yields, v);
@@ -229,7 +229,7 @@ impl Interp<'_> {
         };
         let short = |end| if meant.is_some() || v == Value::Bool(cond) { Value::Bool(end) } else { v };
         if and {
-            // Whatever it is, it is false.
+            // The value is false in any case.
             let short = if v == Value::Unknown { Value::Bool(FALSE) } else { short(FALSE) };
             self.branch(cond, &mut |i| i.and_or(list, from + 1, and), &mut |_| short)
         } else {
@@ -256,7 +256,7 @@ impl Interp<'_> {
             (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_))
             | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => Value::Host(Host::Memory),
             (Value::Int(x), Value::Int(y)) => arithmetic(op, x, y),
-            // Half of no GPUs is none.
+            // If there are no GPUs, half their number is 0.
             (Value::Outer(o), Value::Int(1..)) if o == self.known.device_count && op == BinOp::FloorDiv => {
                 let some = self.at_least(1);
                 self.ite(some, Self::NUMBER, Value::Int(0))
@@ -279,7 +279,7 @@ impl Interp<'_> {
             {
                 result
             }
-            // No tensor is added to a text, or put into one.
+            // A tensor is not added to a string or formatted into one.
             (Value::Str(..) | Value::Host(Host::Text), Value::Outer(_)) => Self::TEXT,
             (Value::Outer(_), Value::Str(..) | Value::Host(Host::Text)) if op == BinOp::Add => Self::TEXT,
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
@@ -289,7 +289,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What an operator makes of a text on its left, if that may name a device.
+    /// The result of an operator with a string on its left, if the result may name a device.
     fn text_binary(&mut self, op: BinOp, text: Value, other: Value, e: ExprId) -> Option<Value> {
         let Value::Str(x, _) = text else { return None };
         match (op, other) {
@@ -309,12 +309,12 @@ impl Interp<'_> {
         }
     }
 
-    /// What comes of an array of 64-bit floating point and something else, if that is no tensor.
+    /// The result of an operator on a 64-bit floating-point array and a value that is no tensor.
     fn doubles_binary(&mut self, other: Value, l: ExprId, r: ExprId) -> Option<Value> {
         if self.is_imaginary(l) || self.is_imaginary(r) {
             return Some(Self::ARRAY);
         }
-        // A number, most likely: what comes of it is as precise as the array.
+        // The other operand is most likely a number: the result is 64-bit as the array.
         self.never_shown(other).then_some(Self::DOUBLES)
     }
 
@@ -328,7 +328,7 @@ impl Interp<'_> {
             self.extend_list(id, v, value);
             return;
         }
-        // What is counted up for each of many is another number in each round, and nobody knows how many rounds there are.
+        // A counter in a loop has another value in each round, and the number of rounds is unknown.
         let counted = self.here().loops.last().is_some_and(|l| l.open);
         let new = match (old, v) {
             (Value::Int(_), Value::Int(_)) if counted => Self::NUMBER,
@@ -337,7 +337,7 @@ impl Interp<'_> {
         self.assign(target, new);
     }
 
-    /// Is it a tensor without dimensions, as far as is known?
+    /// The dimensions of a value, as far as they are known.
     pub(crate) fn dims(&self, v: Value) -> Dims {
         match v {
             Value::Tensor(id) => self.get_tensor(id).dims,
@@ -346,7 +346,7 @@ impl Interp<'_> {
     }
 }
 
-/// What comes of numbers, arrays and texts of the host.
+/// The result of an operator on numbers, arrays and strings of the host.
 fn host_binary(a: Value, b: Value) -> Value {
     match (a, b) {
         (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Interp::DOUBLES,
@@ -376,7 +376,7 @@ fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
     r.map_or(Value::Host(Host::Number), Value::Int)
 }
 
-/// Keys under which checkpoints keep weights.
+/// Whether a checkpoint has weights under this key.
 pub(crate) fn names_weights(key: &str) -> bool {
     key.ends_with("state_dict")
         || key.ends_with("_weights")

@@ -1,4 +1,4 @@
-//! Flags: tests on what the caller or the user decides, what they are called, and which of them are about devices.
+//! Flags: tests of a caller's or user's decisions, their names, and whether they are about devices.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
@@ -11,19 +11,19 @@ use crate::ir::{CmpOp, Expr, ExprId, Module, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 
-/// Parameters and buffers that PyTorch's layers are made with or without (`bias=False`, `track_running_stats=False`), and are
-/// `None` then.
+/// Parameters and buffers that PyTorch's layers may lack (`bias=False`, `track_running_stats=False`). Then they are
+/// `None`.
 const OPTIONAL_IN_LAYERS: &[&str] =
     &["bias", "running_mean", "running_var", "bias_k", "bias_v", "in_proj_bias"];
 
 impl Interp<'_> {
-    /// The truth of a test on an outside thing: a flag that the caller or the user decides.
+    /// The condition of a test on an outside value: a flag that the caller or the user decides.
     pub(crate) fn flag(&mut self, test: Test, outer: OuterId, suffix: &str, e: ExprId) -> Cond {
         let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let name = self.flag_name(outer);
-                // `helper().kind == "cuda"`: it has no name, but what it is compared with has.
+                // `helper().kind == "cuda"`: the value has no name, but the constant refers to devices.
                 let atom = if name.is_empty() && !speaks_of_devices(suffix) {
                     Atom::Opaque { place: self.place(e) }
                 } else {
@@ -53,7 +53,7 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// `is_package_available()`: a question without arguments has the same answer wherever it is asked.
+    /// The test for a call without arguments, `is_package_available()`: it has the same outcome at every call.
     pub(super) fn asked_by_name(&self, o: OuterId) -> Option<Test> {
         let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else {
             return None;
@@ -67,7 +67,7 @@ impl Interp<'_> {
         (asks && call.args.is_empty()).then_some(Test::Compare(31, Value::External(name), Value::None))
     }
 
-    /// What a test of nothing known asks for, if that speaks of devices: `conf["use_gpu"]`, `len(gpu_ids) > 0`.
+    /// The text of a test on an unknown value, if it refers to devices: `conf["use_gpu"]`, `len(gpu_ids) > 0`.
     pub(super) fn asked_of(&self, module: ModIdx, e: ExprId) -> Option<String> {
         let ir = &self.program.get(module).ir;
         if let Some(key) = self.key_of(module, Some(self.frame), e) {
@@ -77,7 +77,7 @@ impl Interp<'_> {
             matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False)
         };
         match ir.expr(e) {
-            // `device > -1`: the number of a GPU, which is below zero where there is none.
+            // `device > -1`: a GPU index, which is negative without a GPU.
             Expr::Compare { left, op, right }
                 if matches!(ir.expr(left), Expr::Var(_)) && is_below_all(ir, op, right) =>
             {
@@ -96,7 +96,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The name of the only argument of a function that is called by its name, if that speaks of devices.
+    /// The name of the only argument of a call of a named function, if the name refers to devices.
     fn converted_by(&self, module: ModIdx, e: ExprId) -> Option<Sym> {
         let ir = &self.program.get(module).ir;
         let Expr::Call(call) = ir.expr(e) else { return None };
@@ -106,8 +106,7 @@ impl Interp<'_> {
         self.converted(module, argument.value).filter(|_| named)
     }
 
-    /// The last name of what is turned into something else, if that speaks of devices: `use_cuda` of
-    /// `strtobool(options["use_cuda"])`.
+    /// The last name of a converted value, if it refers to devices: `use_cuda` of `strtobool(options["use_cuda"])`.
     fn converted(&self, module: ModIdx, e: ExprId) -> Option<Sym> {
         let ir = &self.program.get(module).ir;
         let name = match ir.expr(e) {
@@ -118,8 +117,8 @@ impl Interp<'_> {
         speaks_of_devices(name.as_str()).then_some(name)
     }
 
-    /// `"use_gpu"` of `conf["use_gpu"]` and of `conf.get("use_gpu")`: a flag of that name, be it that the caller of this function
-    /// gives the name.
+    /// The key `"use_gpu"` of `conf["use_gpu"]` or `conf.get("use_gpu")`. The key may also come from the function's
+    /// caller.
     fn key_of(&self, module: ModIdx, frame: Option<FrameId>, e: ExprId) -> Option<Sym> {
         let ir = &self.program.get(module).ir;
         let key = match ir.expr(e) {
@@ -145,7 +144,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `current_device_index()` of another library: what is asked of nobody in particular.
+    /// Whether the value comes from a library call without arguments, such as `current_device_index()`. The user cannot
+    /// set it.
     fn is_answered_elsewhere(&self, outer: OuterId) -> bool {
         let OuterKey::Result { module, expr, .. } = self.t.get_outer(outer).key else {
             return false;
@@ -157,8 +157,8 @@ impl Interp<'_> {
         call.args.is_empty() && external()
     }
 
-    /// `mask is None`, of a parameter that is `None` unless the caller says otherwise: who leaves it out gets here. So does
-    /// who gives a layer that was made without: `conv.bias is None`.
+    /// Whether the test asks for a default: `mask is None` for a parameter with the default `None`, which holds if the
+    /// caller omits it. Also `conv.bias is None`, for a layer that was made without a bias.
     fn asks_for_default(&self, test: Test, outer: OuterId) -> bool {
         let Test::Compare(0, _, Value::None) = test else { return false };
         match self.t.get_outer(outer).key {
@@ -174,7 +174,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What a flag is called: `conf["use_gpu"]` by its key.
+    /// The name of a flag: for `conf["use_gpu"]`, with its key.
     fn flag_name(&self, outer: OuterId) -> String {
         let known = self.t.get_outer(outer);
         match known.key {
@@ -199,7 +199,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `stream: torch.cuda.Stream | None`: who gives one has the device.
+    /// Whether the annotation shows that a caller that passes a value has the device:
+    /// `stream: torch.cuda.Stream | None`.
     pub(crate) fn annotated_for_devices(&self, o: OuterId) -> bool {
         let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else {
             return false;
@@ -210,7 +211,7 @@ impl Interp<'_> {
     }
 }
 
-/// The outcome of a test on an option, if the user leaves it at its default.
+/// The outcome of a test on an option with its default value.
 pub(crate) fn by_default(test: Test, default: Value) -> Option<bool> {
     match (test, default) {
         (Test::Truth(_), Value::Bool(c)) if c == TRUE || c == FALSE => Some(c == TRUE),
@@ -229,7 +230,7 @@ pub(crate) fn by_default(test: Test, default: Value) -> Option<bool> {
     }
 }
 
-/// Does an annotation name a stream, an event or a graph of an accelerator?
+/// Whether an annotation names a stream, event or graph of an accelerator.
 pub(crate) fn names_device_object(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Attr { base, name } => {
@@ -242,13 +243,14 @@ pub(crate) fn names_device_object(ir: &Module, e: ExprId) -> bool {
     }
 }
 
-/// Is it a variable of somebody else's that speaks of devices? Of PyTorch's own names it is known what they are.
+/// Whether the path is a variable of another library whose name refers to devices. PyTorch's own names are excluded,
+/// because their meaning is known.
 pub(super) fn is_flag(path: Sym) -> bool {
     let (owner, name) = path.as_str().rsplit_once('.').unwrap_or_default();
     !owner.is_empty() && owner != "builtins" && !owner.starts_with("torch") && speaks_of_devices(name)
 }
 
-/// Does the comparison with this number tell those from zero on from those below?
+/// Whether the comparison with this number separates negative numbers from the others.
 fn is_below_all(ir: &Module, op: CmpOp, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Unary { op: UnaryOp::Neg, operand } => {

@@ -1,4 +1,4 @@
-//! Expressions: their values, comparisons and truth.
+//! Expressions: values, comparisons and truth.
 
 pub(crate) mod compare;
 pub(crate) mod compare_devices;

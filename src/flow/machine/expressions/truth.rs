@@ -1,4 +1,4 @@
-//! Conditions: what a test says about the machine, the user's flags and everything else.
+//! Conditions: what a test shows about the machine, the user's flags and other values.
 
 use crate::flow::domain::atom::{Atom, backend, gpus_at_least};
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
@@ -59,14 +59,14 @@ impl Interp<'_> {
         self.d.or(cond, rest)
     }
 
-    /// The condition under which a value is true. `e` is where it is asked.
+    /// The condition under which a value is true. `e` is the test.
     pub(crate) fn truth(&mut self, v: Value, e: ExprId) -> Cond {
         match v {
             Value::Bool(c) => c,
             Value::None => FALSE,
             Value::Int(i) => constant(i != 0),
             Value::Str(s, _) => constant(!s.as_str().is_empty()),
-            // `config.use_cuda` of a file that nobody finds: who asks knows of a flag.
+            // `config.use_cuda` of a file that is not found: the name shows a flag.
             Value::External(path) if is_flag(path) => {
                 let outer = self.outside_name(path);
                 self.flag(Test::Truth(Value::Outer(outer)), outer, "", e)
@@ -90,7 +90,7 @@ impl Interp<'_> {
             Value::Outer(o) => {
                 let test = self.asked_by_name(o).unwrap_or(Test::Truth(v));
                 let answer = self.flag(test, o, "", e);
-                // `is_xpu_available()`: whatever it looks at, that is what it says.
+                // `is_xpu_available()`: the name states what the function checks, for any implementation.
                 let text = &self.t.get_outer(o).text;
                 match named_kind(text).filter(|_| text.contains("available")) {
                     Some(kind) => {
@@ -100,7 +100,7 @@ impl Interp<'_> {
                     None => answer,
                 }
             }
-            // `a < b` and `a > b` are two tensors in one place, and two tests.
+            // `a < b` and `a > b` give equal tensors here, but are two tests.
             Value::Tensor(_) => match self.linked().ir.expr(e) {
                 Expr::Compare { op, .. } => self.named_test(Test::Compare(40 + op as u8, v, Value::None), e),
                 _ => self.named_test(Test::Truth(v), e),
@@ -116,7 +116,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A condition that nothing else is known to be equal to, but the same expression in the same pass.
+    /// A condition that equals no other, except for the same expression in the same pass.
     pub(crate) fn unknown_test(&mut self, e: ExprId) -> Cond {
         let test = Test::Expr(self.here().module, e, self.frame, self.run.pass);
         if !self.tests.atoms.contains_key(&test)
@@ -144,35 +144,35 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// A condition of its own, which no finding may depend on: "an exception was raised", "one of several".
+    /// A new condition that no finding may depend on: "an exception was raised", "one of several".
     pub(crate) fn raised_atom(&mut self) -> Cond {
         let atom = self.atoms.add(Atom::Raised);
         self.d.atom(atom)
     }
 
-    /// The condition that a handler of a `try` was reached, given where its body leads past it without.
+    /// The condition that a handler of a `try` was reached. `unraised` is the path on which the body completes.
     pub(crate) fn caught_atom(&mut self, unraised: Cond) -> Cond {
         let atom = self.atoms.add(Atom::Caught);
         self.tests.unraised.insert(atom, unraised);
         self.d.atom(atom)
     }
 
-    /// The condition that a back end is available; CUDA for none.
+    /// The condition that a back end is available. `None` is CUDA.
     pub(crate) fn available(&mut self, b: Option<Backend>) -> Cond {
         self.d.atom(b.map_or(gpus_at_least(1), backend))
     }
 }
 
-/// The first of the numbers of tests that ask how two numbers are ordered.
+/// The number of the first ordering test in [`Test::Compare`].
 pub(crate) const ORDERED: u8 = 2;
 
-/// The outcome for two numbers of the test with this number, if it asks how they are ordered.
+/// The outcome of the ordering test with this number for two numbers. `None` if it is no ordering test.
 pub(crate) fn ordered<T: PartialOrd>(test: u8, x: T, y: T) -> Option<bool> {
     let ops = [CmpOp::Lt, CmpOp::LtE, CmpOp::Gt, CmpOp::GtE];
     ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
 }
 
-/// Does the comparison hold between two numbers, or two tuples of some?
+/// Whether the comparison holds between two numbers, or two tuples of numbers.
 pub(crate) fn in_order<T: PartialOrd>(op: CmpOp, x: T, y: T) -> bool {
     match op {
         CmpOp::Lt => x < y,
@@ -186,7 +186,7 @@ pub(crate) const fn constant(b: bool) -> Cond {
     if b { TRUE } else { FALSE }
 }
 
-/// The accelerator that a name like `"MULTI_XPU"` is about: CUDA for none.
+/// The accelerator in a name such as `"MULTI_XPU"`. The inner `None` is CUDA.
 pub(crate) fn named_kind(text: &str) -> Option<Option<crate::world::Backend>> {
     let text = text.to_ascii_lowercase();
     text.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| match word {

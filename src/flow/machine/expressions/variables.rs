@@ -1,4 +1,4 @@
-//! Variables, of functions, of files and of what is outside the project.
+//! Variables of functions, of files and of other libraries.
 
 use crate::flow::domain::value::{NO_ORIGIN, Outer, OuterId, OuterKey, Value};
 use crate::flow::machine::Interp;
@@ -56,7 +56,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The first cell of a file's module-level variables.
+    /// The cell of a module-level variable.
     pub(crate) fn global_cell(&mut self, module: ModIdx, slot: u16) -> crate::flow::domain::store::Cell {
         let base = match self.names.globals.get(&module) {
             Some(&base) => base,
@@ -70,7 +70,7 @@ impl Interp<'_> {
         crate::flow::domain::store::Cell(base.0 + u32::from(slot))
     }
 
-    /// A module-level variable. In files other than the entry's it is evaluated when it is first asked for.
+    /// A module-level variable. In files other than the entry's, its value is evaluated at its first use.
     pub(crate) fn global(&mut self, module: ModIdx, slot: u16) -> Value {
         let cell = self.global_cell(module, slot);
         let v = self.store.get(cell);
@@ -92,7 +92,7 @@ impl Interp<'_> {
             }
             _ => Value::Unknown,
         };
-        // `backend = None`, until a function sets it, there or in another file: why else would it be there?
+        // `backend = None` is a placeholder: a function sets it, in that file or in another.
         let v = if v == Value::None { Value::Unknown } else { v };
         if v == Value::Unknown || v == Value::Absent {
             return self.outer_global(module, slot);
@@ -101,8 +101,8 @@ impl Interp<'_> {
         v
     }
 
-    /// A function of another file is about to run: what it writes for all that file is evaluated before, for on the ways on
-    /// which it does not, that stays what it was.
+    /// Prepares a call of a function of another file: evaluates the module-level variables that the function writes. On
+    /// paths where the function does not write them, they keep these values.
     pub(crate) fn keep_globals(&mut self, module: ModIdx, func: FuncId) {
         let program = self.program;
         for &slot in program.written_globals(module, func) {
@@ -131,16 +131,16 @@ impl Interp<'_> {
         Value::Outer(id)
     }
 
-    /// `base.name` of something from outside.
+    /// The symbol for `base.name` of an outside value.
     pub(crate) fn outer_attr(&mut self, base: OuterId, name: Sym) -> OuterId {
         let key = OuterKey::Attr { base, name };
         if let Some(&id) = self.t.outer_ids.get(&key) {
             return id;
         }
         let parent = self.t.get_outer(base);
-        // What `self` holds is the class's business; what a parameter holds came with it.
+        // The class decides the attributes of `self`. The attributes of a parameter come from the caller.
         let varies = parent.varies && !matches!(parent.key, OuterKey::Receiver { .. });
-        // `batch.x` lives with the batch.
+        // `batch.x` is on the batch's device.
         let with = parent.with.filter(|_| matches!(parent.key, OuterKey::Param { .. }));
         let text = match parent.text.as_str() {
             "" => String::new(),
@@ -154,7 +154,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `base[key]` of something from outside. A batch's parts live with the batch.
+    /// The symbol for `base[key]` of an outside value. A batch's parts are on the batch's device.
     pub(crate) fn outer_item(&mut self, base: OuterId, key: Value) -> OuterId {
         if let Value::Str(s, _) = key
             && names_weights(s.as_str())
@@ -164,7 +164,7 @@ impl Interp<'_> {
         self.part_of_outer(base, key)
     }
 
-    /// The same where the key says nothing of the whole.
+    /// The same, for a key that is no evidence about `base`.
     pub(crate) fn part_of_outer(&mut self, base: OuterId, key: Value) -> OuterId {
         let key = match key {
             Value::Str(s, _) => Some(Value::Str(s, NO_ORIGIN)),
@@ -177,17 +177,17 @@ impl Interp<'_> {
             return id;
         }
         let parent = self.t.get_outer(base);
-        // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
+        // The caller does not decide the device of a loop item: batches are on the CPU, for any loader.
         let named = matches!(key, Some(Value::Str(..))) || key == Some(ANY_VALUE);
         let tensor = self.holds_tensors(base) || named && self.maps_to_tensors(base);
-        // What is drawn from an argument itself, as from a list of predictions, is where who calls wants it if it is used as a
-        // tensor. The parts of a batch are where its loader has them.
+        // An argument may be a list of predictions. Its items are on a device of the caller's choice if they are used
+        // as tensors. The parts of a batch are where the loader puts them.
         let of_argument = matches!(parent.key, OuterKey::Param { .. });
         let drawn = matches!(parent.key, OuterKey::Item { key: None, .. }) && !parent.tensor;
         let given = parent.with.is_some() || tensor || of_argument || key.is_some() && !drawn;
         let varies = parent.varies && given;
         let with = parent.with;
-        // `config["device"]`, as `config.device`
+        // `config["device"]`, like `config.device`.
         let device = match key {
             Some(Value::Str(name, _))
                 if crate::flow::machine::arguments::args::names_device(name.as_str()) =>

@@ -1,4 +1,4 @@
-//! Comprehensions, and how many rounds an iterable has.
+//! Comprehensions, and the rounds of an iterable.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::value::Value;
@@ -16,12 +16,12 @@ impl<'p> Interp<'p> {
         let value = self.gathered(comp, made, exact, at);
         self.path = before;
         let mut runs = comp.generators.first().map_or(TRUE, |first| self.runs(first.iter));
-        // `[i for i in wanted if i < torch.cuda.device_count()]`: where there is something in it, there is a GPU.
+        // `[i for i in wanted if i < torch.cuda.device_count()]`: a non-empty list implies a GPU.
         let some = self.at_least(1);
         if when != FALSE && !self.d.implies(before, some) && self.d.implies(when, some) {
             runs = self.d.and(runs, some);
         }
-        // Which machine it is decides for more than this list; other reasons to be empty are not worth a condition.
+        // Conditions on the machine matter beyond this list. Other reasons for an empty list are not worth a condition.
         if comp.kind == CompKind::Generator || !self.hangs_on_machine(runs) {
             return value;
         }
@@ -29,15 +29,15 @@ impl<'p> Interp<'p> {
         self.ite(runs, value, nothing)
     }
 
-    /// Does it differ between machines?
+    /// Whether the condition depends on the machine.
     pub(crate) fn hangs_on_machine(&self, d: Dd) -> bool {
         let mut atoms = Vec::new();
         self.d.support(d, &mut atoms);
         atoms.iter().any(|a| a.is_hardware())
     }
 
-    /// Runs the loops of a comprehension; elements go to `made`, and `when` is the condition on which there are any. True when
-    /// their number is known.
+    /// Interprets the loops of a comprehension. Elements go to `made`. `when` is the condition under which there are
+    /// any. Whether their number is known.
     fn generators(
         &mut self,
         comp: &'p Comp,
@@ -102,8 +102,8 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// What a loop goes over, and whether it is known to have a round. Rounds that differ by a number only are not told
-    /// apart when there are many.
+    /// The items of a loop, and whether it certainly has a round. Many rounds that differ only by a number are not kept
+    /// separately.
     pub(crate) fn rounds(&mut self, iterable: Value, target: ExprId, at: ExprId) -> (Iteration, bool) {
         if self.goes_over_keys(iterable, target, at) {
             return (Iteration::Any(Self::TEXT), false);

@@ -1,5 +1,5 @@
-//! What runs when a class or a function is defined: tests in the class's body, and in the defaults of parameters; and what runs only
-//! then.
+//! Definitions: what runs when a class or function is defined, tests in class bodies and parameter defaults, and what
+//! runs only after a definition.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::Value;
@@ -8,7 +8,7 @@ use crate::ir::{ClassId, Expr, ExprId, ExprList, FuncId, FuncKind, Module, Stmt,
 use crate::link::{ModIdx, Resolved};
 
 impl Interp<'_> {
-    /// Nothing runs of a function but where its `def` has been reached.
+    /// Restricts the path to where the function's `def` was reached.
     pub(crate) fn after_definition(&mut self, module: ModIdx, func: FuncId) {
         let def = self.names.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.settled(def);
@@ -18,7 +18,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What Python evaluates as it defines a function: the defaults of its parameters and what its decorators are given.
+    /// Evaluates what Python evaluates at the definition of a function: the defaults of its parameters, and the
+    /// arguments of its decorators.
     pub(crate) fn runs_at_definition(&mut self, module: ModIdx, func: FuncId) {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
@@ -34,7 +35,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Evaluates an expression of a class's body, for what it does.
+    /// Evaluates an expression of a class body for its effects.
     fn eval_in_class(&mut self, module: ModIdx, body: FuncId, e: ExprId) {
         if self.run.depth >= crate::flow::machine::MAX_DEPTH {
             return;
@@ -47,7 +48,8 @@ impl Interp<'_> {
         self.frame = frame;
     }
 
-    /// What Python evaluates as it defines a class: its bases, what they and its decorators are given, and the same of its methods.
+    /// Evaluates what Python evaluates at the definition of a class: its bases, the arguments of bases and decorators,
+    /// and the same for its methods.
     pub(crate) fn runs_at_definition_of_class(&mut self, class: ClassId) {
         let module = self.here().module;
         let ir = &self.program.get(module).ir;
@@ -63,7 +65,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The tests in a class's body, which is not interpreted.
+    /// Checks the tests in a class body, which is not interpreted.
     pub(crate) fn check_tests_of_class(&mut self, class: ClassId) {
         let ir = &self.linked().ir;
         for &s in ir.block(ir.function(ir.class(class).body).body) {
@@ -77,7 +79,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The tests in what a function's parameters are unless they are given.
+    /// Checks the tests in a function's parameter defaults.
     pub(crate) fn check_tests_of_defaults(&mut self, func: FuncId) {
         for param in &self.linked().ir.function(func).params {
             if let Some(default) = param.default {
@@ -98,7 +100,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a check that is not called, or made of such?
+    /// Checks a test for functions that the program forgot to call, and the parts of a compound test.
     fn check_test(&mut self, test: ExprId) {
         let ir = &self.linked().ir;
         match ir.expr(test) {
@@ -126,7 +128,7 @@ fn given_to(ir: &Module, decorators: ExprList) -> impl Iterator<Item = ExprId> {
     })
 }
 
-/// Is anything called in the expression? Nothing else of it has an effect.
+/// Whether the expression contains a call. Other expressions have no effects.
 fn calls_something(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Str(_)

@@ -103,7 +103,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `a = b = value`
+    /// Runs `a = b = value`.
     fn assign_statement(&mut self, targets: ExprList, value: ExprId) {
         let linked = self.linked();
         if self.assign_display(linked.ir.list(targets), value) {
@@ -121,7 +121,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `import a, b as c`, `from a import b`: of each, whether that works, and what it is bound to.
+    /// `import a, b as c`, `from a import b`: checks each import and binds its name.
     fn import_statement(&mut self, imports: ImportList, at: Span) {
         let linked = self.linked();
         for import in linked.ir.imported(imports) {
@@ -136,7 +136,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// Does the body try whether something is there at all? Then either outcome is as good as the other.
+    /// Whether the body tries an import. Then both outcomes are equally likely.
     pub(crate) fn asks_by_trying(&self, body: Block) -> bool {
         let ir = &self.linked().ir;
         ir.block(body).iter().any(|&s| matches!(ir.stmt(s), Stmt::Import(_)))
@@ -147,7 +147,8 @@ impl<'p> Interp<'p> {
         ir.block(handler.body).iter().any(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }))
     }
 
-    /// `p.data = p.data.to(device)`, `p.data = p.data.float().to(device)`: a move written by hand.
+    /// Whether the assignment moves a value by hand: `p.data = p.data.to(device)`,
+    /// `p.data = p.data.float().to(device)`.
     fn moves_itself(&mut self, target: ExprId, value: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(target) else { return false };
@@ -165,7 +166,7 @@ impl<'p> Interp<'p> {
         name.as_str() == "data" && moved && (same(ir, at, target) || same(ir, at, base))
     }
 
-    /// `.to(dtype)`, of which it is known that it is a type of numbers: it stays where it is.
+    /// Whether the only argument is certainly a number type: `.to(dtype)`. Such a call does not move.
     fn names_dtype_alone(&mut self, call: Call<'_>) -> bool {
         let [only] = call.args else { return false };
         self.run.muted += 1;
@@ -175,7 +176,7 @@ impl<'p> Interp<'p> {
         self.values_of(given).iter().all(dtype)
     }
 
-    /// Parameters are moved one by one: where modules are now, nobody knows.
+    /// Makes the devices of all modules unknown: the program moves parameters one by one.
     fn forget_modules(&mut self) {
         let unknown = self.unknown_device();
         for n in 0..self.objects.len() {
@@ -258,7 +259,8 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `b, n, device = *x.shape, x.device`: what stands after the star comes last, however much the star gives.
+    /// Assigns `b, n, device = *x.shape, x.device`: the items after the star are the last targets, for any length of
+    /// the starred value.
     fn assign_display(&mut self, targets: &[ExprId], value: ExprId) -> bool {
         let linked = self.linked();
         let ir = &linked.ir;
@@ -349,12 +351,12 @@ impl<'p> Interp<'p> {
         let frame = self.here_mut();
         frame.result = result;
         frame.returned = now;
-        // Outside of branches the state stays as it is: it is the state at the function's end.
+        // Outside of branches, the store already has the state at the function's end.
         self.path = FALSE;
     }
 
-    /// Nobody comes here who has returned before, but a path that has no room for all that it says forgets that: where both seem to
-    /// hold, it is what is returned now or what has been returned before.
+    /// The result of a `return`, joined with earlier results. The path excludes earlier returns, unless its condition
+    /// was too large. Where both seem to hold, the result is either the current or the earlier one.
     fn now_or_before(&mut self, either: Value, before: Value, path: Cond, returned: Cond) -> Value {
         let both = self.d.and(path, returned);
         if both == FALSE || either == before {

@@ -1,4 +1,4 @@
-//! Handlers: what they catch, and what they drop.
+//! Exception handlers: what they catch and what they drop.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::event::Kind;
@@ -9,14 +9,14 @@ use crate::link::Resolved;
 use crate::span::Place;
 use crate::torch;
 
-/// What PyTorch raises where a device is missing or tensors are apart, and what these are kinds of.
+/// What PyTorch raises for a missing device or for tensors on different devices, with the base classes.
 pub(crate) const MISSING_DEVICE: &[&str] =
     &["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"];
 
-/// The same where its memory is full.
+/// The same for a device whose memory is full.
 pub(crate) const OUT_OF_MEMORY: &[&str] = &["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"];
 
-/// Does the handler catch what PyTorch raises where a device is missing, by the names of its classes?
+/// Whether the handler, by the names of its classes, catches what PyTorch raises for a missing device.
 pub(crate) fn catches_missing_device(ir: &Module, handler: &Handler) -> bool {
     let is_one = |e: ExprId| ir.last_name(e).is_some_and(|name| MISSING_DEVICE.contains(&name.as_str()));
     match handler.types.map(|e| (e, ir.expr(e))) {
@@ -27,8 +27,8 @@ pub(crate) fn catches_missing_device(ir: &Module, handler: &Handler) -> bool {
 }
 
 impl Interp<'_> {
-    /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
-    /// use one that may be missing asks whether it is there, and is not counted.
+    /// Counts work on an accelerator that certainly exists, or on a device of a caller's choice. An attempt to use a
+    /// device that may be missing is a test for it, and does not count.
     pub(crate) fn device_work(&mut self, device: Dd) {
         let Some(path) =
             self.here().tries.last().map(|t| if t.survived == TRUE { self.path } else { t.start }).or_else(
@@ -72,8 +72,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The handlers of a `try` whose body has worked on a device: does one drop every error? The first that would get
-    /// an out-of-memory error decides.
+    /// Checks the handlers of a `try` whose body works on a device: reports one that drops every error. The first
+    /// handler that an out-of-memory error reaches decides.
     pub(crate) fn check_swallowed(&mut self, handlers: &[Handler]) {
         for h in handlers {
             let names: Vec<&'static str> = match h.types {
@@ -106,8 +106,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the body of a `try` do nothing but call PyTorch? Then what it asks for is what its handler is there for; code
-    /// from elsewhere may raise for reasons of its own.
+    /// Whether the body of a `try` only calls PyTorch. Then the handler is for the body's device requirement. Other
+    /// code may raise for other reasons.
     pub(crate) fn only_torch(&self, body: Block) -> bool {
         let ir = &self.linked().ir;
         let plain = |s: &Stmt| {
@@ -129,7 +129,7 @@ impl Interp<'_> {
         })
     }
 
-    /// A function of PyTorch, a tensor's method, or a function that says what happens.
+    /// Whether the callee is a function of PyTorch, a tensor's method, or a simple builtin such as `print`.
     fn is_torchs(&self, callee: ExprId) -> bool {
         match (self.program.resolve_expr(self.here().module, callee), self.linked().ir.expr(callee)) {
             (Some(Resolved::External(path)), _) => path.as_str().starts_with("torch."),
@@ -148,7 +148,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is there a handler around that catches the failure of an accelerator that is not there?
+    /// Whether an enclosing handler catches the failure of a missing accelerator.
     pub(crate) fn caught_around(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -161,7 +161,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Is there a handler around that catches an out-of-memory error?
+    /// Whether an enclosing handler catches an out-of-memory error.
     pub(crate) fn oom_handled(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -174,7 +174,7 @@ impl Interp<'_> {
         false
     }
 
-    /// The `try` body goes on only where what it used was there.
+    /// Restricts the `try` body after this point to machines where the used device exists.
     pub(crate) fn survive(&mut self, here: Cond, needed: Cond) {
         let not_here = self.d.not(here);
         let fine = self.d.or(not_here, needed);
@@ -184,7 +184,7 @@ impl Interp<'_> {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &mut self.frames[f.0 as usize];
-            // Those that do not catch it are left as well.
+            // The exception also leaves the `try` statements that do not catch it.
             for tried in frame.tries.iter_mut().rev() {
                 tried.survived = self.d.and(tried.survived, fine);
                 if tried.catches_cuda {
@@ -196,7 +196,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Something is raised here on this path: what has been done until now is what handlers find.
+    /// Records that this path certainly raises here. Handlers see the changes up to this point.
     pub(crate) fn raises_for_certain(&mut self, path: Cond) {
         if path == FALSE || self.run.muted > 0 {
             return;
@@ -212,7 +212,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `except torch.cuda.OutOfMemoryError:`
+    /// Whether the handler is only for full memory: `except torch.cuda.OutOfMemoryError:`.
     pub(crate) fn is_for_full_memory(&self, handler: &Handler) -> bool {
         handler.types.is_some_and(|e| {
             let types = match self.linked().ir.expr(e) {
@@ -224,7 +224,7 @@ impl Interp<'_> {
         })
     }
 
-    /// What handlers catch: a missing accelerator, an out-of-memory error.
+    /// Whether the handlers catch a missing accelerator, an out-of-memory error, and a missing attribute.
     pub(crate) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
         let ir = &self.linked().ir;
         let named: Vec<(Vec<&'static str>, bool)> = handlers
@@ -236,8 +236,8 @@ impl Interp<'_> {
             .collect();
         let catches =
             |wanted: &[&str]| named.iter().any(|(names, _)| names.iter().any(|n| wanted.contains(n)));
-        // A program that tidies up after an error and raises it again has not reckoned with this one; what a library's
-        // function does is for its callers to know.
+        // A program that cleans up and raises the error again is not prepared for a missing device. For a library's
+        // function, its callers decide.
         let own = self.here().module == self.entry;
         let cuda =
             named.iter().any(|(names, on)| names.iter().any(|n| MISSING_DEVICE.contains(n)) && !(own && *on));
@@ -263,7 +263,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is there a handler around that catches an attribute that is not there?
+    /// Whether an enclosing handler catches a missing attribute.
     pub(crate) fn missing_caught(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -277,7 +277,7 @@ impl Interp<'_> {
     }
 }
 
-/// Does the handler end by raising what it was given, whatever it says or tidies up before: `raise`, `raise error`?
+/// Whether the handler ends by raising its exception again: `raise`, `raise error`.
 fn passes_on(ir: &Module, handler: &Handler) -> bool {
     match ir.block(handler.body).last().map(|&s| ir.stmt(s)) {
         Some(Stmt::Raise { exception: None, .. }) => true,
@@ -288,13 +288,13 @@ fn passes_on(ir: &Module, handler: &Handler) -> bool {
     }
 }
 
-/// Does who catches these errors get out-of-memory errors without having asked for them?
+/// Whether a handler for these errors also catches out-of-memory errors without naming them.
 pub(crate) fn drops_all(names: &[&str]) -> bool {
     !names.contains(&"OutOfMemoryError")
         && names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError"))
 }
 
-/// Does the statement keep nothing of an error? An assignment may be what the code below asks.
+/// Whether the statement ignores the error. An assignment may be tested by later code, so it does not count as idle.
 fn idle(ir: &Module, s: &Stmt, handler: &Handler) -> bool {
     match s {
         Stmt::Pass | Stmt::Continue | Stmt::Break => true,
@@ -307,7 +307,7 @@ fn idle(ir: &Module, s: &Stmt, handler: &Handler) -> bool {
             Expr::Call(c) => {
                 let call = ir.call(c);
                 match ir.expr(call.func) {
-                    // A message that does not say what happened.
+                    // A message without the exception.
                     Expr::Var(Var::Unbound(n)) if n.as_str() == "print" => {
                         call.args.iter().all(|a| !may_tell(ir, a.value, handler))
                     }
@@ -323,7 +323,7 @@ fn idle(ir: &Module, s: &Stmt, handler: &Handler) -> bool {
     }
 }
 
-/// Has the expression the exception in it, or something that may know it?
+/// Whether the expression may contain the exception or information about it.
 fn may_tell(ir: &Module, e: ExprId, handler: &Handler) -> bool {
     let at = ir.span(e);
     ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &s)| {
@@ -336,7 +336,7 @@ fn may_tell(ir: &Module, e: ExprId, handler: &Handler) -> bool {
     })
 }
 
-/// Does a test of the file look at the count?
+/// Whether a test in the file reads the counter.
 fn is_asked(ir: &Module, count: ExprId) -> bool {
     let name = |e: ExprId| match ir.expr(e) {
         Expr::Attr { name, .. } => Some(name),
@@ -360,7 +360,7 @@ fn is_asked(ir: &Module, count: ExprId) -> bool {
         })
 }
 
-/// `None`, `[]`, `{}`: says nothing. `False` may be the answer to a question.
+/// Whether the expression is an empty result: `None`, `[]`, `{}`. `False` may be a result of its own.
 fn nothing(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::None => true,

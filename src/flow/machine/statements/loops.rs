@@ -1,4 +1,4 @@
-//! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
+//! Loops and comprehensions: two passes over a body show what one round leaves for the next.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
@@ -9,12 +9,12 @@ use crate::flow::machine::frame::LoopFrame;
 use crate::ir::{Block, Expr, ExprId, Stmt, Var};
 use crate::span::Span;
 
-/// States at `break` and `continue` that are told apart.
+/// The maximum number of states that are kept separately at `break` and `continue`.
 const MAX_LEAVES: usize = 6;
 
-/// Loops nested deeper than this are passed over once.
+/// Loops nested deeper than this get one pass.
 const TWO_PASS_DEPTH: usize = 2;
-/// Rounds that are gone through one by one where the program counts them, and stops before.
+/// The maximum number of rounds of a counting `while` loop that are interpreted one by one.
 const MAX_COUNTED: usize = 5;
 
 impl<'p> Interp<'p> {
@@ -34,7 +34,8 @@ impl<'p> Interp<'p> {
         );
     }
 
-    /// `range(torch.cuda.device_count())` has elements where there are GPUs. Other loops are taken to run.
+    /// The condition under which the loop has a round. `range(torch.cuda.device_count())` has elements only if there
+    /// are GPUs. Other loops are assumed to have a round.
     pub(crate) fn runs(&mut self, iter: ExprId) -> Cond {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(iter) else { return TRUE };
@@ -109,12 +110,12 @@ impl<'p> Interp<'p> {
                 break;
             }
             let cond = self.test(test);
-            // With another round than the two that stand for any number, it is known that there is one.
+            // Rounds after the first two are interpreted only if they certainly happen.
             if pass > 1 && cond != TRUE {
                 break;
             }
             endless &= cond == TRUE;
-            // `n = 0`, `while n < 3`: there is a first round.
+            // `n = 0`, `while n < 3`: the first round is certain.
             sure |= pass == 0 && cond == TRUE;
             let inside = self.d.and(self.path, cond);
             if inside == FALSE {
@@ -138,7 +139,7 @@ impl<'p> Interp<'p> {
         self.end_loop(before, orelse, &End { endless, sure });
     }
 
-    /// What a loop has set by some later round is not known.
+    /// Makes the variables unknown that the loop writes, for later rounds.
     fn forget_rounds(&mut self, start: Mark) {
         let unknown = self.unknown_device();
         for (cell, value) in self.store.changes(start) {
@@ -150,7 +151,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `while True:` that has a `break`, and none of the rounds that were gone through has come to it.
+    /// Whether the loop is a `while True:` with a `break` that no interpreted round has reached.
     fn is_left_later(&self, test: ExprId, body: Block) -> bool {
         let ir = &self.linked().ir;
         let Some(&last) = ir.block(body).last() else { return false };
@@ -166,7 +167,7 @@ impl<'p> Interp<'p> {
             && stmts().any(|(s, &at)| matches!(s, Stmt::Break) && !of_inner(at))
     }
 
-    /// `while n < 3`: are the rounds so few that each of them can be gone through?
+    /// Whether the loop has so few rounds that each can be interpreted: `while n < 3`.
     fn is_counted(&self, test: ExprId) -> bool {
         let ir = &self.linked().ir;
         let few =
@@ -174,7 +175,7 @@ impl<'p> Interp<'p> {
         matches!(ir.expr(test), Expr::Compare { left, right, .. } if few(left) || few(right))
     }
 
-    /// Is it known here whether there is another round?
+    /// Whether it is known at this point whether there is another round.
     fn has_known_end(&mut self, test: ExprId) -> bool {
         self.run.muted += 1;
         let cond = self.test(test);
@@ -182,8 +183,8 @@ impl<'p> Interp<'p> {
         cond == TRUE || cond == FALSE
     }
 
-    /// Two rounds stand for any number of them. What the second has put back as it was before the first, as a swap does,
-    /// is one or the other after the loop.
+    /// Two rounds stand for any number of rounds. If the second restores a value from before the first, as in a swap,
+    /// the value after the loop is either of the two.
     fn settle(&mut self, start: Mark, pass: usize, first: &mut Changes) {
         if pass == 0 {
             *first = self.store.changes(start);
@@ -217,8 +218,8 @@ impl<'p> Interp<'p> {
         self.join_exits(start, continues);
     }
 
-    /// Is it known how often this call happens to its list? In each round, if the round has made it for itself; one that is
-    /// kept in something may be another round's.
+    /// Whether the number of times that this call changes its list is known: once in each round, if the same round has
+    /// made the list. A list in an attribute or container may be from another round.
     pub(crate) fn is_gone_through(&self, id: ObjId, call: ExprId) -> bool {
         let ir = &self.linked().ir;
         let own = || match ir.expr(call) {
@@ -230,7 +231,7 @@ impl<'p> Interp<'p> {
         self.here().loops.iter().all(|l| l.exact || id.0 as usize >= l.objects && own())
     }
 
-    /// Joins the present state with states that left earlier, all since the mark.
+    /// Joins the current state with the states of earlier exits, all relative to the mark.
     pub(crate) fn join_exits(
         &mut self,
         start: crate::flow::domain::store::Mark,
@@ -248,14 +249,14 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// `break` and `continue`.
+    /// Handles `break` and `continue`.
     pub(crate) fn leave_loop(&mut self, is_break: bool) {
         let path = self.path;
         self.path = FALSE;
         let Some(start) = self.here().loops.last().and_then(|l| l.start) else { return };
         let changes = self.store.changes(start);
         if let Some(l) = self.here_mut().loops.last_mut() {
-            // The bound keeps pathological loops cheap; past it the states are close to each other anyway.
+            // The limit keeps pathological loops cheap. Further states hardly differ.
             let list = if is_break { &mut l.breaks } else { &mut l.continues };
             if list.len() < MAX_LEAVES {
                 list.push((path, changes));
@@ -266,7 +267,7 @@ impl<'p> Interp<'p> {
     fn end_loop(&mut self, before: crate::flow::domain::diagram::Cond, orelse: Block, end: &End) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
         let caught = if frame.breaks.is_empty() { self.what_was_caught() } else { TRUE };
-        // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
+        // `while True` ends only by `break`, so the condition on the machine at the `break` holds after the loop.
         let breaks = &frame.breaks;
         if end.endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {
             let mut left = FALSE;
@@ -279,11 +280,12 @@ impl<'p> Interp<'p> {
             self.exhausted_or_broken(before, orelse, frame.breaks);
             return;
         } else if end.sure && breaks.is_empty() {
-            // What the machine must be there for a round to end, it is after it; a round that never ends leaves nothing.
+            // The condition on the machine at the end of a round holds after the loop. A round that never ends leaves
+            // no state.
             let ended = self.d.what_raises(self.path);
             self.path = self.d.and(before, ended);
         } else if self.path == FALSE {
-            // A loop that always leaves the function may also not have run at all.
+            // A loop that always leaves the function may have no round.
             self.path = if !frame.breaks.is_empty() {
                 before
             } else {
@@ -291,7 +293,7 @@ impl<'p> Interp<'p> {
                 self.d.and(before, ran)
             };
         } else {
-            // What the last test or the exhausted iterator says is not kept: conditions inside are per pass.
+            // The outcome of the last test or of the iterator is not kept: conditions inside are per pass.
             self.path = before;
         }
         self.path = self.d.and(self.path, caught);
@@ -304,8 +306,8 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// On which machines a `try` of this path has always raised: what its body sets is not set there, after the loop as in it.
-    /// Of machines on which the path does not end nothing is said.
+    /// The condition for machines on which a `try` on this path has always raised. There, variables of its body stay
+    /// unset after the loop as well. Machines on which the path does not end are not restricted.
     fn what_was_caught(&mut self) -> Cond {
         let mut said = Vec::new();
         self.d.support(self.path, &mut said);
@@ -325,7 +327,7 @@ impl<'p> Interp<'p> {
         self.d.or(caught, elsewhere)
     }
 
-    /// After a loop whose rounds are all known: `else` follows only where none of them left by `break`.
+    /// Handles the end of a loop with known rounds: `else` runs only if no round ended by `break`.
     fn exhausted_or_broken(
         &mut self,
         before: crate::flow::domain::diagram::Cond,
@@ -342,7 +344,7 @@ impl<'p> Interp<'p> {
         }
         self.path = before;
         if ended && breaks.len() < MAX_LEAVES {
-            // Then what the machine must be at the `break`, it is after the loop.
+            // The condition on the machine at the `break` then holds after the loop.
             let left = breaks.iter().fold(FALSE, |left, &(path, _)| self.d.or(left, path));
             let left = self.d.what_raises(left);
             self.path = self.d.and(before, left);
@@ -358,18 +360,18 @@ impl<'p> Interp<'p> {
     }
 }
 
-/// How a loop comes to its end.
+/// How a loop ends.
 struct End {
-    /// By `break` only.
+    /// Whether it ends only by `break`.
     pub(crate) endless: bool,
-    /// After one round at least.
+    /// Whether it certainly has a round.
     pub(crate) sure: bool,
 }
 
-/// What a loop goes over.
+/// The items of a loop.
 pub(crate) enum Iteration {
-    /// Just these.
+    /// Exactly these items.
     Exact(Vec<Value>),
-    /// Any number like this one.
+    /// Any number of items like this one.
     Any(Value),
 }

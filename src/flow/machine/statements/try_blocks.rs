@@ -1,4 +1,4 @@
-//! `try`: what its body may leave to the handlers, and `match`.
+//! `try`: the state that its body leaves to the handlers. Also `match`.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
@@ -53,7 +53,7 @@ impl<'p> Interp<'p> {
             self.path = before;
             self.check_swallowed(handlers);
         }
-        // What is caught here does not reach handlers further out.
+        // An error that is caught here does not reach outer handlers.
         if catches_oom && !handlers.iter().any(|h| self.raises_again(h)) {
             self.run.work = work;
         }
@@ -61,10 +61,10 @@ impl<'p> Interp<'p> {
         let asks = self.asks_by_trying(body);
         let failed = self.d.not(survived);
         let missing = self.d.and(before, failed);
-        // What none of the handlers catches leaves the statement: a handler is reached where it does not happen.
+        // An error that no handler catches leaves the statement: the handlers are reached only without it.
         let catches = catches_cuda || catches_oom || catches_missing;
         let reachable = if catches { before } else { self.d.and(before, survived) };
-        // `try: torch.zeros(1).cuda()`: the handler is for machines where that is missing.
+        // `try: torch.zeros(1).cuda()`: the handler is for machines without the device.
         let probe =
             handlers.len() == 1 && catches && survived != TRUE && missing != FALSE && self.only_torch(body);
         for handler in handlers {
@@ -72,11 +72,11 @@ impl<'p> Interp<'p> {
                 (missing, missing)
             } else {
                 let raised = if asks { self.raised_atom() } else { self.caught_atom(good_path) };
-                // Without what an import needs, it has raised.
+                // If an import lacks what it needs, it has raised.
                 let not_imported = self.d.not(imported);
                 (reachable, self.d.or(raised, not_imported))
             };
-            // Nothing else has memory of its own that could be full.
+            // Only a GPU has memory of its own that can be full.
             let reached = if self.is_for_full_memory(handler) {
                 let there = self.available(None);
                 self.d.and(reached, there)
@@ -84,7 +84,7 @@ impl<'p> Interp<'p> {
                 reached
             };
             self.path = reached;
-            // The handler may be reached after any part of the body.
+            // The handler may start after any part of the body.
             let partly = self.atoms.add(Atom::Partly);
             let partly = self.d.atom(partly);
             self.merge(partly, &in_body, &Vec::new());
@@ -97,7 +97,7 @@ impl<'p> Interp<'p> {
             if let Some(name) = handler.name {
                 self.set_var(name, Value::Unknown);
             }
-            // What the handler returns is not the answer where the body has given one.
+            // The handler's return value does not apply where the body has returned.
             self.path = if returns { self.d.and(reached, raised) } else { reached };
             let exits = self.here().exits.len();
             self.block(handler.body);
@@ -121,7 +121,7 @@ impl<'p> Interp<'p> {
         self.path = state.0;
     }
 
-    /// What a handler may find: what the body has done, and its arms that were left.
+    /// The changes that a handler may see: those of the body, and of its branches that did not reach their end.
     fn with_left_arms(&mut self, in_body: Changes, left: &[(Cond, Changes)], mark: Mark) -> Changes {
         if left.is_empty() {
             return in_body;
@@ -133,7 +133,7 @@ impl<'p> Interp<'p> {
         self.store.take(mark)
     }
 
-    /// What a handler does before it returns has happened only where something was raised.
+    /// Restricts the handler's returns to where something was raised.
     fn left_by_handler(&mut self, exits: usize, raised: Cond) {
         for n in exits..self.here().exits.len() {
             let path = self.here().exits[n].0;
@@ -180,7 +180,7 @@ impl<'p> Interp<'p> {
     }
 }
 
-/// Are they the same name, or the same path of attributes?
+/// Whether two expressions are the same name, or the same path of attributes.
 pub(crate) fn same(ir: &crate::ir::Module, a: ExprId, b: ExprId) -> bool {
     match (ir.expr(a), ir.expr(b)) {
         (Expr::Var(x), Expr::Var(y)) => x == y,

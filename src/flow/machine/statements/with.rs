@@ -1,4 +1,4 @@
-//! `with`: what is entered, what the block does, and what leaving it does.
+//! `with`: entering the managers, the block, and the exit.
 
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::event::Kind;
@@ -54,8 +54,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it `pytest.raises(…)`, `self.assertRaises(…)`, `contextlib.suppress(…)`? Then, whether what PyTorch raises where
-    /// devices are missing, full or mixed is among what they wait for.
+    /// For `pytest.raises(…)`, `self.assertRaises(…)` and `contextlib.suppress(…)`: whether their errors include what
+    /// PyTorch raises for missing, full or mixed devices. `None` for other managers.
     fn expected_error(&self, context: ExprId) -> Option<bool> {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(context) else { return None };
@@ -70,7 +70,8 @@ impl Interp<'_> {
                 _ => vec![a.value],
             };
             errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| {
-                // NumPy is refused with a `TypeError`, and what has no kernel for a device with a `NotImplementedError`.
+                // A conversion to NumPy raises a `TypeError`, and an operation without a kernel for the device raises a
+                // `NotImplementedError`.
                 MISSING_DEVICE.contains(&n)
                     || OUT_OF_MEMORY.contains(&n)
                     || matches!(n, "TypeError" | "NotImplementedError")
@@ -78,7 +79,7 @@ impl Interp<'_> {
         }))
     }
 
-    /// Is it `contextlib.suppress(…)` of errors that say nothing of what happened, those of full memory among them?
+    /// Whether the manager is `contextlib.suppress(…)` of general errors that include out-of-memory errors.
     fn drops_every_error(&self, context: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(context) else { return false };
@@ -88,7 +89,8 @@ impl Interp<'_> {
         suppresses && drops_all(&call.args.iter().flat_map(|a| self.names_of(a.value)).collect::<Vec<_>>())
     }
 
-    /// Such a block. Has it worked on a device, out-of-memory errors go the way of all others.
+    /// Interprets such a block. If the block works on a device, reports an event: out-of-memory errors are dropped like
+    /// all others.
     fn block_that_drops(&mut self, body: Block, awaited: bool, drops: Option<ExprId>) {
         let Some(context) = drops else { return self.block_that_raises(body, awaited) };
         let (before, work, mark) = (self.path, self.run.work, self.store.mark());
@@ -114,11 +116,11 @@ impl Interp<'_> {
             }
             self.path = after;
         }
-        // What is dropped here does not reach handlers further out.
+        // An error that is dropped here does not reach outer handlers.
         self.run.work = work;
     }
 
-    /// What raises in such a block ends the block and nothing else; what is waited for is no finding.
+    /// Interprets a block with expected errors. An error ends only the block, and an expected error is no finding.
     fn block_that_raises(&mut self, body: Block, awaited: bool) {
         let before = self.path;
         self.run.muted += u32::from(awaited);
@@ -131,7 +133,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Calls `__exit__` as after a block that has raised nothing; the last that was entered is left first.
+    /// Calls each `__exit__` as after a block without an error, the last entered manager first.
     fn leave(&mut self, entered: Vec<(ObjId, ExprId)>) {
         for (id, context) in entered.into_iter().rev() {
             if !self.live() {
@@ -145,7 +147,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What `with … as name` binds.
+    /// The value that `with … as name` binds.
     fn entered(&mut self, manager: Value, e: ExprId) -> Value {
         match manager {
             Value::Object(id) => {
