@@ -6,7 +6,6 @@
 //!
 //! The cause of that finding is the first place in the project's files that names CUDA; a run over any of the files finds this place. Each
 //! file reports the finding at its own first use. `refine/cause.rs` then merges the findings of several files, as for any other cause.
-//! file reports the finding at its own first use. `refine/cause.rs` then merges the findings of several files, as for any other cause.
 
 use rustc_hash::FxHashMap;
 
