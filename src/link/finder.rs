@@ -130,8 +130,8 @@ impl Finder {
     }
 
     /// Is there a module `torch`, next to the importing file or at its project's root, that is not PyTorch and that Python would find
-    /// first? PyTorch's own repository does not count. Neither does a package without code: it is a folder of examples, and none of them
-    /// means that package by `torch.zeros`.
+    /// first? PyTorch's own repository does not count. A package `torch` without code does not count either: it is a folder of examples,
+    /// which mean PyTorch by `torch`.
     fn has_own_torch(&mut self, importer: Importer) -> bool {
         let mut bases = vec![importer.dir];
         if importer.inside {
@@ -178,8 +178,8 @@ impl Finder {
         let (strict, library) = (is_well_known(first), crate::torch::is_library(first));
         let mut base = Some(importer.dir);
         while let Some(b) = base {
-            // A package's own directory is not on the path for absolute imports, unless the file is a script. A package does not run
-            // modules that have the name of a library as scripts.
+            // A package's own directory is only on the path if the file is run as a script. A package is assumed not to run scripts for
+            // names of libraries.
             let inside = library && self.package(b).is_some();
             let looks = !inside && (!strict || self.is_of_project(b, first));
             if looks && let Some(Found::File(f)) = self.below(b, parts) {

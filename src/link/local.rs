@@ -53,7 +53,7 @@ fn function_of(ir: &Module, stmt: StmtId) -> FuncId {
     FuncId(u32::try_from(innermost).unwrap_or(0))
 }
 
-/// Names of a file that several of its imports bind, with what each of those names: in branches, one of them does.
+/// Names of a file that several imports bind, usually in branches, with what each import names.
 fn alternatives(
     ir: &Module,
     targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>,

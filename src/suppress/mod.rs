@@ -39,7 +39,7 @@ pub struct Outcome {
     pub suppressed: usize,
 }
 
-/// What the comments of a file suppress. A comment that suppresses SD002 suppresses no other rule here.
+/// What the comments of a file suppress. `ignore[SD002]` suppresses only findings about suppressions.
 pub fn silencers(comments: &[Comment], source: &Source, pages: &[Page]) -> Vec<Silencer> {
     let all: Arc<[Code]> = pages.iter().map(|page| page.code).collect();
     let codes = |directive: &Directive| match &directive.items {
