@@ -207,7 +207,7 @@ impl Attempt<'_> {
         let (mut taken, mut all) = together(&fixes);
         let mut new = rewritten(source, &old, &all).ok();
         if new.is_none() {
-            // At least one of them causes the error. Those that cause none on their own are tried again in the next round.
+            // Some of them cause the error. The first that causes none alone is applied, and the next round tries the others again.
             let mut good = Vec::new();
             for n in taken {
                 match rewritten(source, &old, &fixes[n]) {

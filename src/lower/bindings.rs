@@ -27,7 +27,7 @@ pub(super) fn bind_body(scope: &mut Scope, body: &[Stmt], walruses: Marks<'_>) {
     Binder { scope, walruses }.body(body);
 }
 
-/// Binds in `scope` what the `:=` in an expression bind.
+/// Adds to `scope` the names that the `:=` in an expression bind.
 pub(super) fn bind_expr(scope: &mut Scope, expr: &Expr) {
     Walruses { scope }.visit_expr(expr);
 }

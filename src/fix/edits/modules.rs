@@ -170,7 +170,7 @@ impl<'a> Attribute<'a> {
             || stores.iter().any(|(at, _)| at.start < start(self.stmt) && span(self.function).contains(*at))
     }
 
-    /// Are all values that are assigned to the attribute tensors? A buffer accepts nothing else.
+    /// Can all values that are assigned to the attribute be tensors, or `None`? A buffer accepts nothing else.
     fn takes_buffer(&self) -> bool {
         self.uses().stores.iter().all(|(_, value)| {
             value.is_none_or(|value| {
