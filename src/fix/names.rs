@@ -153,7 +153,7 @@ impl<'a> SourceOrderVisitor<'a> for Bindings<'_> {
     }
 }
 
-/// Is a variable of this name bound in the function around `at`, or in the file if there is none?
+/// Does the function around `at` bind a variable with this name? Outside functions: does the file?
 pub(super) fn is_bound(syntax: &Syntax<'_>, name: &str, at: Span) -> bool {
     match syntax.functions(at).last() {
         Some(function) => {

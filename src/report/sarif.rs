@@ -110,7 +110,7 @@ fn rule(page: &Page) -> Value {
         "defaultConfiguration": {"enabled": page.default_on, "level": level(page.severity)},
         "properties": {
             "tags": tags,
-            // A rule that is on by default is right at least 19 times in 20.
+            // A rule is only on by default if at least 19 of 20 findings are right.
             "precision": if page.default_on { "high" } else { "medium" },
             "problem.severity": problem_severity(page.severity),
             "world": page.world,

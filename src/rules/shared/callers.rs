@@ -17,7 +17,7 @@ pub fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
         && (in_tests(event.place, cx) || given && in_tests(here, cx) || given && tries_itself(event, cx))
 }
 
-/// Is it a method `def test(self):` of a module, interpreted for itself? It decides where its tensors and the module are.
+/// Is it a method `def test(self):` of a module, interpreted as an entry point? It decides where its tensors and the module are.
 fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
     let (Some(module), Some(entry)) = (cx.program.module_of(cx.file), event.entry) else { return false };
     let function = cx.program.get(module).ir.function(entry);
