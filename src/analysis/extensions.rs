@@ -100,9 +100,9 @@ fn arguments(text: &str) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Adds the names of the extensions that functions of a `setup.py` make, by the arguments of their calls: `def extension(name, module):
-/// return CUDAExtension(f"{module}.{name}", …)`. Ignores functions that also make other extensions where there is no CUDA, and calls that
-/// run only under a condition.
+/// Adds the names of the extensions that functions of a `setup.py` make, by the arguments of their calls:
+/// `def extension(name, module): return CUDAExtension(f"{module}.{name}", …)`. Ignores functions that also make other extensions where
+/// there is no CUDA, and calls that run only under a condition.
 fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
     let lowered = shielded(|| crate::lower::lower(FileId(0), text, Kind::Script));
     let Ok(lowered) = lowered else { return };

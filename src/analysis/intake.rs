@@ -32,7 +32,7 @@ pub struct Analysis {
     pub findings: Vec<Finding>,
     /// The comments that may be suppressions, by file.
     pub comments: Vec<(FileId, Vec<Comment>)>,
-    /// The functions of the inputs that ran out of budget, and of which nothing more is reported. Sorted by file, in the order of the
+    /// The functions of the inputs that ran out of budget, so that later findings in them are missing. Sorted by file, in the order of the
     /// inputs, then by place.
     pub exhausted: Vec<Exhausted>,
     /// The steps that the run has taken, see [`crate::work`].

@@ -159,7 +159,7 @@ impl Intake {
     fn found(&mut self, file: FileId, import: &Import) -> Vec<PathId> {
         let Some(importer) = self.importers[file.0 as usize] else { return Vec::new() };
         let whole = import.module.as_str();
-        // `import a.b` runs `a` as well.
+        // `import a.b` also runs `a`.
         let ends = whole.match_indices('.').map(|(at, _)| at).filter(|_| import.name.is_none());
         let around = ends.filter_map(|end| whole.get(..end)).map(Sym::new);
         let named = [import.module, import.whole()];

@@ -15,8 +15,8 @@ pub(super) struct Spelled {
     pub(super) import: Option<Change>,
 }
 
-/// The name of `path` (`torch.nn.ModuleList`) at `at`, through the file's own imports. If they do not provide it, the name needs `import
-/// torch` or `from torch import nn`. `None` if the name has another meaning there.
+/// The name of `path` (`torch.nn.ModuleList`) at `at`, through the file's own imports. If they do not provide it, the name needs
+/// `import torch` or `from torch import nn`. `None` if the name has another meaning there.
 pub(super) fn spelled(syntax: &Syntax<'_>, path: &str, at: Span) -> Option<Spelled> {
     let mut bound = imported(syntax, at);
     // The longest imported path gives the shortest name.

@@ -94,8 +94,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Adds a binding. In branches, definitions and imports of one thing are kept, and other values are ignored: after `try: import x
-    /// except ImportError: x = None`, `x` means the import.
+    /// Adds a binding. In branches, definitions and imports of one thing are kept, and other values are ignored: after
+    /// `try: import x except ImportError: x = None`, `x` means the import.
     fn bind(&mut self, slot: Slot, binding: Binding, branch: bool) {
         let Some(old) = self.bindings.get_mut(slot as usize) else { return };
         *old = match (*old, binding) {

@@ -1,6 +1,6 @@
 //! The confidence of a finding, for all rules: from the engine's event, and from the code around the place.
 //!
-//! Findings about the rest of the project are considered later (`analysis/unreached.rs`).
+//! The rest of the project is considered later (`analysis/unreached.rs`).
 
 use std::path::Path;
 

@@ -55,7 +55,7 @@ impl Check for Rule {
             let inner = std::mem::replace(&mut f.primary.place, call.site);
             f.related.retain(|l| l.place != call.site);
             f.related.insert(0, Label::new(inner, "this operation raises"));
-            // A module that is a layer is moved where it is constructed.
+            // A module is usually moved where it is constructed, so the finding shows that place.
             if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
                 f.related.insert(1, Label::new(made, "the module is made here"));
             }

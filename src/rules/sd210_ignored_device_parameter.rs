@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a function is given a device and does not use it.
+//! SD210 ignored-device-parameter: a function takes a device and does not use it.
 
 mod built_model;
 mod called_again;
@@ -161,7 +161,8 @@ fn of_parameter(
         found.extend(left().or_else(built));
     } else if !any && file.is_interface(function) {
         let loaded = file.loaded_elsewhere(function, param.name);
-        // A function need not pass on a parameter that a base or a framework prescribes. Exception: `map_location` of a registered function.
+        // A function need not pass on a parameter that a base or a framework prescribes. Exception: `map_location` of a registered
+        // function.
         let hands_on = param.name == names.location && function.class.is_none();
         found.extend(loaded.or_else(|| hands_on.then(left)?));
     } else if !any {

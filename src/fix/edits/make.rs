@@ -137,7 +137,7 @@ const LAYERS: [&str; 22] = [
     "Parameter",
 ];
 
-/// If the device is that of the parameters of the method's own object: does its class visibly have parameters? `next()` raises an error if
+/// If the device comes from the parameters of the method's own object: does its class visibly have parameters? `next()` raises an error if
 /// there are none.
 pub(super) fn has_parameters(syntax: &Syntax<'_>, at: Span, device: &str) -> bool {
     let Some(module) = device.strip_prefix("next(").and_then(|rest| rest.split('.').next()) else {

@@ -90,8 +90,8 @@ impl Draws<'_> {
         !draws_itself(self.file, self.file.ir.call(call))
     }
 
-    /// Does the draw use the device of a tensor that the pipeline's own processor has just created from its input, on the CPU: `x =
-    /// self.processor.prepare(x)`, `device=x.device`? A caller that runs the pipeline on a GPU may pass a generator on the GPU.
+    /// Does the draw use the device of a tensor that the pipeline's own processor has just created from its input, on the CPU:
+    /// `x = self.processor.prepare(x)`, `device=x.device`? A caller that runs the pipeline on a GPU may pass a generator on the GPU.
     fn is_where_prepared(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
         let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
@@ -209,8 +209,8 @@ impl Draws<'_> {
             })
     }
 
-    /// Does the call draw on the CPU, because it has no `device=`, and then move the result to the device of an argument: `torch.randn(…,
-    /// generator=generator).to(x.device)`?
+    /// Does the call draw on the CPU, because it has no `device=`, and then move the result to the device of an argument:
+    /// `torch.randn(…, generator=generator).to(x.device)`?
     fn goes_to_given(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
         let Expr::Call(call) = ir.expr(draw) else { return false };

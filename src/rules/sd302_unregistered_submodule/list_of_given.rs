@@ -67,7 +67,7 @@ impl File<'_> {
             .any(|(call, _)| call.args.iter().any(|a| mentions.iter().any(|&m| ir.span(a.value).contains(m))))
     }
 
-    /// `List[nn.Module]`, or of a class of the project's with weights.
+    /// Is it `List[nn.Module]`, or a list of a project's class with weights?
     fn says_modules(&self, annotation: ExprId) -> bool {
         let Expr::Index { base, index } = self.ir.expr(annotation) else { return false };
         let item = match self.ir.expr(index) {

@@ -1,8 +1,8 @@
 //! SD302 unregistered-submodule: a list of modules that a resolver function returns.
 //!
-//! `def __init__(self, parts: List[Union[Part, str]])` takes modules or names of modules, and `self.parts = [resolve(part) for part in
-//! parts]` turns each name into a module. The resolver is not interpreted. The annotation says what it returns, and so does the module when
-//! it calls the elements.
+//! `def __init__(self, parts: List[Union[Part, str]])` takes modules or names of modules, and
+//! `self.parts = [resolve(part) for part in parts]` turns each name into a module. The resolver is not interpreted. The annotation says
+//! what it returns, and so does the module when it calls the elements.
 
 use std::sync::LazyLock;
 

@@ -30,7 +30,7 @@ fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
 /// Do the callers decide? A helper with visible callers is judged by their arguments, and CPU-only code stays on the CPU.
 pub fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     match other.device {
-        // A function that CPU-only code calls works on the CPU as well.
+        // A function that CPU-only code calls also works on the CPU.
         DeviceName::Varies(_) => {
             let mut places = std::iter::once(event.place).chain(event.stack.iter().copied());
             event.callers_decide || places.any(|place| host_code(place, cx))
