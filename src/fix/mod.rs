@@ -1,7 +1,7 @@
 //! From findings with remedies to fixes, and from fixes to changed files.
 //!
 //! A rule describes the change that fixes a finding ([`Remedy`]). `edits` turns it into edits of the file's syntax, or offers no fix if no
-//! single edit certainly does what the remedy says. [`rounds`] applies fixes until nothing changes, and [`write`] writes the files.
+//! single edit certainly does what the remedy says. [`rounds`] applies fixes until nothing changes, and [`mod@write`] writes the files.
 //!
 //! A fix is *safe* if it never changes what working code does. On a machine where the code runs, it does the same. Where the code raised an
 //! error, or did not do what it says, it now works. All other fixes are *unsafe*.
