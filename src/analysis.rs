@@ -1,4 +1,5 @@
-//! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
+//! From files to findings: reads, lowers, follows imports, links, interprets and judges. The stations before and after are `discover` and
+//! `refine`.
 
 mod around;
 mod callers;
@@ -39,11 +40,11 @@ use crate::source::Source;
 use crate::span::FileId;
 use crate::work;
 
-/// How often [`analyze`] tells of each input: once when it is read, once when it is judged.
+/// How often [`analyze`] calls `step` for each input: once after reading it, once after judging it.
 pub const STEPS: usize = 2;
 
-/// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: do
-/// comments suppress anything? `step` is called [`STEPS`] times for each input, from any thread.
+/// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: whether
+/// suppression comments count. `step` is called [`STEPS`] times for each input, from any thread.
 pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync)) -> Analysis {
     analyzed(inputs, honor_comments, step, Passes::default())
 }
@@ -65,7 +66,7 @@ fn analyzed(
     let inputs_read = first.len();
     let linked = passes.made("follow imports", || {
         let asked = intake.take(first, &mut analysis);
-        // Imports are followed through the project, so that linting one file finds what linting all of them does.
+        // A run follows imports through the project, so that linting one file finds what linting all files finds.
         intake.needs(asked, &mut analysis);
         let program = intake.link();
         let relevance = Relevance::of(&program);
@@ -106,19 +107,19 @@ fn analyzed(
     analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
     analysis.work = rayon::broadcast(|_| work::take()).into_iter().sum();
     analysis.failed_passes = passes.into_failed();
-    // The process ends soon: to free this piece by piece takes longer than to leave it.
+    // The process ends soon. Freeing these values piece by piece takes longer than leaking them.
     std::mem::forget((program, relevance));
     analysis
 }
 
-/// Every input has a source, also where reading has failed.
+/// Gives every input a source, also inputs that were not read.
 fn name_sources(analysis: &mut Analysis, inputs: &[Input]) {
     for input in inputs.iter().skip(analysis.sources.len()) {
         analysis.sources.add(Source::new(input.path.clone(), input.name.clone(), String::new()));
     }
 }
 
-/// One finding for each cause, of what the files say for themselves.
+/// Merges the findings of all files so that one cause is one finding. No caller is asked yet.
 fn of_causes(
     found: Found,
     reading: &mut Reading<'_>,
@@ -151,8 +152,8 @@ fn of_causes(
     })
 }
 
-/// What is found in files that were not asked for, and that findings refer to: what an imported file says of itself need not be
-/// said again where it is used, whether or not it is linted.
+/// The findings in files that the user did not ask for and that findings refer to. If an imported file has its own finding for a cause, a
+/// file that uses it needs none, whether or not the imported file is linted.
 fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &Relevance) -> Found {
     let mut asked: Vec<FileId> = crate::rules::refers_to(found).into_iter().chain(copies.others()).collect();
     asked.sort_unstable();
@@ -169,20 +170,20 @@ fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &
         .collect()
 }
 
-/// A pass over the findings that asks the project's other files.
+/// A pass over the findings that reads the project's other files.
 type Asks = fn(Vec<Finding>, &mut Reading<'_>) -> Vec<Finding>;
 
-/// Leaves out the findings that take something for granted which the project's other files show to be wrong.
+/// A pass that removes findings whose assumption the project's other files refute.
 struct Refuter {
-    /// What it does, in a few words.
+    /// Its name, in a few words.
     name: &'static str,
-    /// What it refutes: it leaves findings without such an assumption as they are.
+    /// The assumptions that it refutes. It keeps findings without such an assumption.
     refutes: fn(&Assumption) -> bool,
     ask: Asks,
 }
 
-/// What refutes assumptions, in the order in which it is asked: what takes away most comes first, so that the rest has less to ask.
-/// Besides these, `given` and `groups` refute assumptions earlier, before it is known which file tells a cause.
+/// The refuters, in the order in which they run. Those that remove the most findings come first, so that the others have less to check.
+/// `given` and `groups` also refute assumptions; they run earlier, before it is decided which file reports a cause.
 const REFUTERS: [Refuter; 10] = [
     Refuter {
         name: "reached without CUDA",
@@ -236,11 +237,12 @@ const REFUTERS: [Refuter; 10] = [
     },
 ];
 
-/// What makes findings less sure, and one of several, by what the project's other files say; in this order, with their names.
+/// The passes that lower the confidence of findings or merge several into one, with their names. They also read the project's other files,
+/// and run in this order.
 const DOUBTS: [(&str, Asks); 2] =
     [("unreached code", unreached::doubt_unreached), ("CUDA-only projects", cuda_alone::told_once)];
 
-/// What is left of the findings once all of the project has been asked.
+/// The findings that remain after all passes over the project.
 fn of_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>, passes: &mut Passes) -> Vec<Finding> {
     for Refuter { name, refutes, ask } in REFUTERS {
         findings = passes.on(name, findings, |findings| {

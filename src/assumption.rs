@@ -1,52 +1,50 @@
-//! What a finding still needs to be true, besides what its own file shows. The project's other files may refute it.
+//! Assumptions: what must be true for a finding, in addition to the code of its own file. The project's other files may refute it.
 
 use crate::ir::FuncId;
 use crate::span::{FileId, Place};
 
-/// What a finding takes for granted. Each kind is refuted by one pass or more over the project (`analysis.rs` has the list).
+/// An assumption of a finding. One or more passes over the project refute each kind (`analysis.rs` has the list).
 ///
-/// A finding may have several of a kind, one for each way that leads to it: then a pass refutes the kind only if it refutes all of
-/// these.
+/// A finding may have several of a kind, one for each path to it. Then a pass removes the finding only if it refutes all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Assumption {
-    /// A machine without CUDA comes this way. Refuted where what comes before, or who calls, only goes on where CUDA is
-    /// (`analysis::project::reached_without_cuda`), or where only the processes of NCCL groups come (`only_in_groups`).
+    /// A machine without CUDA takes this path. Refuted if earlier code or the callers stop on such a machine
+    /// (`analysis::refuters::reached_without_cuda`), or if only processes of NCCL groups reach the place (`only_in_groups`).
     CudaMissing(Way),
-    /// Whoever calls the function may give something on another device for this parameter. Refuted where calls in other files say
-    /// what is given (`analysis::given`).
+    /// A caller may pass a value on another device for this parameter. Refuted by calls in other files (`analysis::given`).
     ParameterVaries(Parameter),
-    /// Functions make their tensors and modules on the CPU unless they are told a device. Refuted where the programs that come here
-    /// have set another default (`analysis::project::made_by_default`), or somebody else moves what was made (`analysis::makers`).
+    /// Functions create tensors and modules on the CPU unless a call specifies a device. Refuted if the programs that reach the place set
+    /// another default (`analysis::refuters::made_by_default`), or if other code moves the new object (`analysis::makers`).
     DefaultDevice(ByDefault),
-    /// Somebody moves the module whose method this place is in. Refuted where the project leaves the module on the CPU, or is still
-    /// making it (`analysis::project::on_moved_modules`).
+    /// A program moves the module whose method contains this place. Refuted if the project leaves the module on the CPU, or if the place
+    /// only runs while the module is constructed (`analysis::refuters::on_moved_modules`).
     ModuleMoved(Spot),
-    /// The group of processes is one of NCCL, although nobody has seen it made. Refuted where the project makes another one
+    /// The process group uses NCCL, although its creation is not visible. Refuted if the project creates another kind of group
     /// (`analysis::groups`).
     GroupIsNccl,
-    /// The function may be called where the device is MPS. Refuted where the project only calls it on other devices
-    /// (`analysis::callers::off_mps`), or in NCCL groups (`analysis::project::only_in_groups`).
+    /// The function may be called where the device is MPS. Refuted if the project only calls it for other devices
+    /// (`analysis::callers::off_mps`), or only in NCCL groups (`analysis::refuters::only_in_groups`).
     RunsOnMps,
-    /// The copy is made again and again. Refuted where a program makes it once (`analysis::project::copied_once`).
+    /// The copy is made repeatedly. Refuted if a program makes it once (`analysis::refuters::copied_once`).
     RunsOften,
-    /// Some caller leaves it to the function to make the tensor that is copied. Refuted where all give one
+    /// A caller omits the argument, so the function creates the tensor that it copies. Refuted if all callers pass one
     /// (`analysis::callers::copied_instead`).
     LeftToDefault,
-    /// The file was saved from a GPU. Refuted where the project has saved it from the CPU (`analysis::saved`).
+    /// The file was saved from a GPU. Refuted if the project saved it from the CPU (`analysis::saved`).
     SavedFromGpu,
-    /// Some caller has not switched gradients off. Refuted where all have (`analysis::project::seen_to_by_callers`).
+    /// A caller has not switched gradients off. Refuted if all callers have (`analysis::refuters::seen_to_by_callers`).
     GradientsOn,
-    /// No caller has chosen a GPU for the process before. Refuted where all have (`analysis::project::seen_to_by_callers`).
+    /// No caller has chosen a GPU for the process. Refuted if all callers have (`analysis::refuters::seen_to_by_callers`).
     NoGpuChosen,
 }
 
 impl Assumption {
-    /// Is the other one of the same kind, whatever it is about?
+    /// Are the two of the same kind?
     pub fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Why a finding with it is not certain, as a clause without a full stop; nothing where that is said in other words.
+    /// Why a finding with this assumption is not certain, as a clause without a full stop. `None` if other code words the reason.
     pub const fn doubt(&self) -> Option<&'static str> {
         match self {
             Self::DefaultDevice(ByDefault::Device) => Some("no program calls `torch.set_default_device`"),
@@ -58,8 +56,8 @@ impl Assumption {
     }
 }
 
-/// What two findings of one cause take for granted together. A kind that one of them does without is none: one way there that does
-/// not depend on it is enough. Of a kind that both have, all must be wrong for the cause to be none.
+/// Merges the assumptions of two findings with one cause into `into`. A kind is kept only if both findings have it, because a path without
+/// the assumption is enough. Of a kind that both have, all assumptions are kept: the cause is only refuted if all are.
 pub fn merge(into: &mut Vec<Assumption>, other: Vec<Assumption>) {
     into.retain(|a| other.iter().any(|b| a.is_like(b)));
     for assumption in other {
@@ -69,51 +67,51 @@ pub fn merge(into: &mut Vec<Assumption>, other: Vec<Assumption>) {
     }
 }
 
-/// A place in a function of a file (in its body: function 0).
+/// A place in a function, or in the body of a file (function 0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spot {
     /// The file.
     pub file: FileId,
-    /// The function that was interpreted for itself.
+    /// The entry point that was interpreted.
     pub entry: FuncId,
-    /// Where in it, in bytes from the beginning of the file.
+    /// The position, in bytes from the beginning of the file.
     pub at: u32,
 }
 
-/// How a place was reached.
+/// The path to a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// Where it began: the call in that function which led there, or the place itself.
+    /// Its start: the call in the entry point that leads there, or the place itself.
     pub spot: Spot,
-    /// The calls, outermost first, and the place.
+    /// The calls, the outermost first, and then the place.
     pub places: Box<[Place]>,
 }
 
-/// A parameter of a function that was interpreted for itself.
+/// A parameter of an entry point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameter {
     /// The function's file.
     pub file: FileId,
     /// The function.
     pub func: FuncId,
-    /// The position in the signature, from zero.
+    /// Its position in the signature, from zero.
     pub index: u16,
-    /// Does the function put other things where this parameter is? Then it counts on any place, whoever calls it, and only
-    /// what it works for can say that there is but one.
+    /// Whether the function moves other values to the device of this parameter. Such a function is written for any device, so its calls
+    /// cannot refute the finding. Only proof that the function always works on the CPU can.
     pub followed: bool,
 }
 
-/// What a program can set so that what says nothing of its device is made elsewhere than on the CPU.
+/// The setting of a program that changes where objects without an explicit device are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByDefault {
-    /// The default device, or the default tensor type.
+    /// Either the default device or the default tensor type.
     Device,
-    /// The default tensor type alone: `torch.Tensor(…)` does not look at the default device.
+    /// Only the default tensor type: `torch.Tensor(…)` ignores the default device.
     Type,
 }
 
 impl ByDefault {
-    /// What must be set so that both are made elsewhere.
+    /// The setting that changes the device of both.
     pub fn and(self, other: Self) -> Self {
         if self == other { self } else { Self::Type }
     }

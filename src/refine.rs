@@ -1,5 +1,4 @@
-//! Raw findings → those that are shown: of rules that are on, not suppressed, with the configured severity, in
-//! a stable order.
+//! From raw findings to reported findings: only rules that are on, not suppressed, with the configured severity, in a stable order.
 
 mod cause;
 
@@ -17,10 +16,10 @@ use crate::source::Sources;
 use crate::span::FileId;
 use crate::suppress::{Outcome, suppress};
 
-/// What is left.
+/// The result of [`refine`].
 #[derive(Debug)]
 pub struct Refined {
-    /// All files, those that were only imported among them.
+    /// All files, including those that were only imported.
     pub sources: Sources,
     /// Sorted by file, position and code.
     pub findings: Vec<Finding>,
@@ -41,7 +40,7 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Takes out what is less sure than the settings of its file ask for, and gives the number of these findings.
+    /// Removes findings with less confidence than the settings of their file ask for, and returns their number.
     pub fn leave_out(&mut self, inputs: &[Input]) -> usize {
         let before = self.findings.len();
         let told: Vec<bool> = {
@@ -54,16 +53,16 @@ impl Refined {
     }
 }
 
-/// How sure findings must be in each file.
+/// The confidence that findings must have, by file.
 pub struct Level<'a>(FxHashMap<&'a Path, &'a Settings>);
 
 impl<'a> Level<'a> {
-    /// By the settings of these files.
+    /// The level of each file, from the settings of these inputs.
     pub fn of(inputs: &'a [Input]) -> Self {
         Self(inputs.iter().map(|input| (input.path.as_path(), input.settings.as_ref())).collect())
     }
 
-    /// Is the finding sure enough to be told?
+    /// Is the finding confident enough to be reported?
     pub fn tells(&self, finding: &Finding, sources: &Sources) -> bool {
         let path = sources.get(finding.primary.place.file).path.as_path();
         self.0.get(path).is_none_or(|settings| settings.tells(finding.code, finding.confidence))
@@ -78,7 +77,7 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
     let Analysis { large_projects, failed_passes, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
-    // Files that nobody asked for are read because of imports; theirs is another run.
+    // Files that are not inputs were only read because of imports. Another run reports their findings.
     let is_on = |file, code| input(file).map(|i| i.settings.is_on(code, &i.path));
     let Outcome { mut findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
     sort(&mut findings, &sources);
@@ -106,7 +105,7 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
     }
 }
 
-/// Puts findings in the order of their files, places and rules.
+/// Sorts findings by file, place and rule.
 pub(crate) fn sort(findings: &mut [Finding], sources: &Sources) {
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (f.primary.place.span, f.code);

@@ -1,35 +1,35 @@
-//! A bug that one file or one pass brings out must not end the run over the others.
+//! Shields: a bug that one file or one pass triggers must not end the run over the others.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, Once, PoisonError};
 
 thread_local! {
-    /// `Some` while this thread works behind the shield; then holds what the panic said.
+    /// `Some` while this thread runs behind a shield; after a panic, it contains the message.
     static CAUGHT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// How many shields there are that cover all threads, and what a panic on any of them said.
+/// The number of shields that cover all threads, and the message of a panic on any of them.
 static ANYWHERE: Mutex<(usize, String)> = Mutex::new((0, String::new()));
 
-/// Does the work. If it panics, nothing is printed and the error says what happened and where. What the work
-/// was changing must be thrown away then.
+/// Does the work. If it panics, nothing is printed, and the error contains the message and the place. The caller must then discard
+/// everything that the work was changing.
 ///
 /// # Errors
 /// The panic's message and place.
 pub fn shielded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     listen();
-    // Shields can be nested: rayon may run one file's work while another's waits.
+    // Shields can be nested: rayon may run the work of one file while another file waits.
     let outer = CAUGHT.replace(Some(String::new()));
     let result = catch_unwind(AssertUnwindSafe(work));
     let caught = CAUGHT.replace(outer);
     result.map_err(|_| caught.unwrap_or_default())
 }
 
-/// The same for work that other threads may do a part of.
+/// Does work that other threads may take part in.
 ///
 /// # Errors
-/// The panic's message and place, on whichever thread it was.
+/// The panic's message and place, on any thread.
 pub fn shielded_with_threads<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     with_all(|(shields, _)| *shields += 1);
     let result = shielded(work);
@@ -40,7 +40,7 @@ pub fn shielded_with_threads<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|here| if here.is_empty() { elsewhere } else { here })
 }
 
-/// Panics behind a shield are kept instead of printed.
+/// Installs a hook that stores panics behind a shield instead of printing them.
 fn listen() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -53,7 +53,7 @@ fn listen() {
     });
 }
 
-/// Keeps what a panic says, if there is a shield.
+/// Stores the message of a panic, if there is a shield.
 fn is_kept(info: &PanicHookInfo<'_>) -> bool {
     let text = || info.to_string().replace('\n', " ");
     let here = CAUGHT.with_borrow_mut(|caught| caught.as_mut().map(|caught| *caught = text()).is_some());

@@ -1,7 +1,7 @@
-//! What comments and settings silence: which rules, on which lines.
+//! What comments and settings suppress: which rules, on which lines.
 //!
-//! It is known before anything is interpreted. What is not told must not keep another line from being told: whatever leaves a
-//! finding to another place asks here whether that place says anything.
+//! This is known before interpretation begins. A suppressed finding must not hide another one. So before code drops a finding because
+//! another place reports the cause, it asks here whether that place reports anything.
 
 use std::sync::Arc;
 
@@ -10,36 +10,35 @@ use rustc_hash::FxHashMap;
 use crate::finding::{Code, Finding, Label, Role, Silenced};
 use crate::span::{FileId, Place, Span};
 
-/// What is silenced in all files.
+/// The suppressions of all files.
 #[derive(Clone, Default, Debug)]
 pub struct Silence(FxHashMap<FileId, InFile>);
 
 impl Silence {
-    /// Says what is silenced in a file: `off`, the rules that settings leave out there, and what each of its comments
-    /// silences.
+    /// Adds a file: `off` has the rules that settings switch off there, and `comments` has the suppressions of its comments.
     pub fn add(&mut self, file: FileId, off: Vec<Code>, comments: Vec<Silencer>) {
         if !off.is_empty() || !comments.is_empty() {
             self.0.insert(file, InFile::new(off, comments));
         }
     }
 
-    /// Is nothing silenced anywhere?
+    /// Is nothing suppressed anywhere?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Do the settings leave one of these rules out in the file, and not in others?
+    /// Do the settings switch off one of these rules in this file, but not in all files?
     pub fn is_off(&self, codes: &[Code], file: FileId) -> bool {
         self.0.get(&file).is_some_and(|known| known.off.iter().any(|code| codes.contains(code)))
     }
 
-    /// Does a comment silence one of these rules at the place?
+    /// Does a comment suppress one of these rules at the place?
     pub fn is_commented(&self, codes: &[Code], place: Place) -> bool {
         self.0.get(&place.file).is_some_and(|known| known.is_commented(codes, place.span))
     }
 
-    /// How much of a finding is silenced? All of it if its file leaves the rule out, or if a comment is at its place or on the flow that
-    /// leads there.
+    /// How much of a finding is suppressed. All of it, if its file switches the rule off, or if a comment is at its place or on the flow
+    /// that leads there.
     pub fn of(&self, f: &Finding) -> Silenced {
         if self.is_empty() {
             return Silenced::Nothing;
@@ -61,10 +60,10 @@ impl Silence {
     }
 }
 
-/// A comment that silences rules.
+/// A comment that suppresses rules.
 #[derive(Clone, Debug)]
 pub struct Silencer {
-    /// Its lines, from the first one's beginning to the last one's end; `None`: the whole file.
+    /// Its lines, from the beginning of the first to the end of the last; `None`: the whole file.
     pub lines: Option<Span>,
     /// The rules.
     pub codes: Arc<[Code]>,
@@ -92,15 +91,15 @@ impl InFile {
     }
 }
 
-/// Ranges of lines of a file, to be asked which of them a place touches.
+/// Ranges of lines of a file, indexed so that the ranges that touch a place are found quickly.
 #[derive(Clone, Default, Debug)]
 pub struct Ranges {
-    /// In the order of their beginnings, each with its number and the furthest end so far.
+    /// Sorted by start, each with its index and the furthest end so far.
     sorted: Vec<(Span, usize, u32)>,
 }
 
 impl Ranges {
-    /// Takes the ranges, which are numbered in their order here.
+    /// Indexes the ranges, which are numbered in this order.
     pub fn new(ranges: impl Iterator<Item = Span>) -> Self {
         let mut sorted: Vec<_> = ranges.enumerate().map(|(n, span)| (span, n, span.end)).collect();
         sorted.sort_by_key(|&(span, n, _)| (span.start, n));
@@ -112,8 +111,8 @@ impl Ranges {
         Self { sorted }
     }
 
-    /// The numbers of those that the place touches. A place that ends with a line's end does not touch the next line; an
-    /// empty one touches the line that it is on.
+    /// The indices of the ranges that the place touches. A place that ends with a line end does not touch the next line; an empty place
+    /// touches its line.
     pub fn touching(&self, at: Span) -> impl Iterator<Item = usize> + '_ {
         let end = at.end.max(at.start.saturating_add(1));
         let later = self.sorted.partition_point(|(span, ..)| span.start < end);

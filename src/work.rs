@@ -1,5 +1,5 @@
-//! Counts the work of a run, in steps of the searches and of the interpreter: the same for the same files on every machine,
-//! unlike time. Tests hold it against the length of a program.
+//! Counts the work of a run, in steps of the searches and of the interpreter. Unlike time, the count is the same for the same files on
+//! every machine. Tests compare it with the length of a program.
 
 use std::cell::Cell;
 
@@ -7,13 +7,13 @@ thread_local! {
     static SPENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// This thread has done so many steps more.
+/// Adds this many steps to the count of this thread.
 #[inline]
 pub fn spend(steps: usize) {
     SPENT.with(|spent| spent.set(spent.get().saturating_add(steps as u64)));
 }
 
-/// What this thread has spent since this was asked last.
+/// The steps of this thread since the last call. Resets the count.
 pub fn take() -> u64 {
     SPENT.replace(0)
 }

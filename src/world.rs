@@ -1,4 +1,4 @@
-//! Worlds: the machines on which a finding bites.
+//! Worlds: the machines on which a finding occurs.
 
 use std::fmt;
 
@@ -43,18 +43,18 @@ impl Backend {
     }
 }
 
-/// The condition under which a finding bites.
+/// The condition under which a finding occurs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum World {
-    /// Everywhere.
+    /// On every machine.
     Always,
     /// `torch.cuda.is_available()` is false.
     NoCuda,
-    /// A CUDA device is there.
+    /// A CUDA device is available.
     Cuda,
-    /// The back end is absent.
+    /// The back end is not available.
     No(Backend),
-    /// The back end is present.
+    /// The back end is available.
     With(Backend),
     /// Fewer than this many visible GPUs.
     FewerGpus(u32),
@@ -66,21 +66,21 @@ pub enum World {
     CapabilityBelow(u8, u8),
 }
 
-/// What a path through a program takes for granted about the machine: `if torch.cuda.is_available():` was true.
+/// An assumption of a path about the machine: `if torch.cuda.is_available():` was true.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Premise {
     /// At least this many visible GPUs.
     AtLeastGpus(u32),
     /// Fewer than this many visible GPUs.
     FewerGpus(u32),
-    /// The back end is there.
+    /// The back end is available.
     With(Backend),
-    /// The back end is not there.
+    /// The back end is not available.
     Without(Backend),
 }
 
 impl Premise {
-    /// Can the two not hold on one machine?
+    /// Is there no machine on which both hold?
     pub fn excludes(self, other: Self) -> bool {
         match (self, other) {
             (Self::AtLeastGpus(least), Self::FewerGpus(n))
@@ -92,7 +92,7 @@ impl Premise {
 }
 
 impl fmt::Display for World {
-    /// The short name that machine formats carry, such as `no-cuda` or `gpus<2`.
+    /// The short name in the machine formats, such as `no-cuda` or `gpus<2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Always => f.write_str("always"),
@@ -114,7 +114,7 @@ impl World {
         matches!(self, Self::Cuda | Self::Gpus(_))
     }
 
-    /// The world as a premise, where it is about which devices are there.
+    /// The world as a premise, if it is about available devices.
     pub const fn premise(self) -> Option<Premise> {
         match self {
             Self::NoCuda => Some(Premise::FewerGpus(1)),
@@ -147,7 +147,7 @@ impl World {
     }
 }
 
-/// A number of bytes as people read it, in GiB with one decimal (MiB below one GiB).
+/// A number of bytes for people, in GiB with one decimal (in MiB below one GiB).
 pub fn gibibytes(bytes: u64) -> String {
     const MIB: f64 = 1024.0 * 1024.0;
     let mib = bytes as f64 / MIB;

@@ -1,5 +1,5 @@
-//! The project that another one lies in: examples with a `setup.py` of their own are made for the framework whose repository
-//! they are part of, and run by its programs.
+//! The project around another one. Examples with a `setup.py` of their own are made for the framework whose repository contains them, and
+//! the framework's programs run them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use super::project::{Project, Reading, is_installed_from};
 use crate::source::is_test;
 use crate::sym::Sym;
 
-/// The files, without the tests, of the project that this one lies in, if that one is made to be installed and this one imports a
-/// package of it.
+/// The files of the project that contains this one, without its tests. Empty unless the outer project is made to be installed and this one
+/// imports a package of it.
 pub(super) fn files_around(project: &Project<'_>, reading: &mut Reading<'_>) -> Vec<PathBuf> {
     let around = project.root().parent().map(|parent| reading.places.root_of(parent));
     let Some(root) = around.filter(|root| is_installed_from(root)) else { return Vec::new() };
@@ -21,9 +21,9 @@ pub(super) fn files_around(project: &Project<'_>, reading: &mut Reading<'_>) -> 
     files.iter().flat_map(|files| files.iter()).filter(|path| !is_test(path, &root)).cloned().collect()
 }
 
-/// Does a file of the project import a package that is kept below this root, and that it has not itself?
+/// Does a file of the project import a package that is under `root` and that the project itself does not have?
 fn imports_package_of(project: &Project<'_>, reading: &mut Reading<'_>, root: &Path) -> bool {
-    // What a project imports must not hang on which of its files are linted.
+    // The imports of a project must not depend on which of its files are linted.
     project.complete(reading, &|_| true);
     let files = project.modules(reading);
     let mut seen: FxHashSet<Sym> = FxHashSet::default();
@@ -38,7 +38,7 @@ fn imports_package_of(project: &Project<'_>, reading: &mut Reading<'_>, root: &P
     })
 }
 
-/// Is there a package of this name, other than tests, where a project at this root keeps its own?
+/// Does a project at `root` have a package of this name, other than tests, in one of the usual places?
 fn is_kept(root: &Path, name: &str) -> bool {
     let mut inits =
         ["", "src", "lib"].into_iter().map(|folder| root.join(folder).join(name).join("__init__.py"));

@@ -1,4 +1,4 @@
-//! Findings that hang on what callers in the project give to a function.
+//! Refutes findings that depend on the arguments of callers in the project.
 
 use rustc_hash::FxHashSet;
 
@@ -10,7 +10,7 @@ use crate::ir::is_private;
 use crate::link::Program;
 use crate::sym::Sym;
 
-/// The findings without those about copies that only stand in for what callers always give.
+/// Removes findings about a copy that only happens if a caller omits an argument, where all callers give it.
 pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let words = |f: &Finding, program: &Program| -> FxHashSet<Sym> {
@@ -31,10 +31,10 @@ pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'
     findings
 }
 
-/// The findings without those about MPS in functions that the project only calls where a device is known not to be MPS.
+/// Removes findings about MPS in functions that the project only calls where the device is known not to be MPS.
 pub(super) fn off_mps(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     answered_by_callers(findings, reading, &|f, _| f.code == DOUBLE_ON_MPS, &|f, paths, reading| {
-        // Anybody may call what a library offers.
+        // Code outside the project may call what a library offers.
         let open = |(m, f): Target| {
             let ir = &reading.program.get(m).ir;
             let file = reading.analysis.sources.get(ir.file).path.file_stem();

@@ -1,10 +1,11 @@
-//! Copies that a project keeps as they are: files that are generated from others, and definitions under a comment `# Copied from
-//! lib.nets.Block.forward`.
+//! Copies of code in a project: generated files, and definitions under a comment `# Copied from lib.nets.Block.forward`.
 //!
-//! What is wrong in one of them is one cause, so it is one finding. A generated file tells it, as that is what others import, and
-//! names the place that it was generated from; a copied definition leaves it to what it was copied from, if that says the same.
-//! What is a copy stands in the files themselves, so linting a part of a project reports what a run over all of it does. Who has
-//! copied code without saying so has to mend each copy, and is told of each.
+//! A bug in both copies has one cause, so it is one finding. Of a generated file and its source, the generated file gets the finding,
+//! because other code imports it; the message names the place in the source. A copied definition gets no finding if the original definition
+//! has the same one.
+//!
+//! The files themselves say what is a copy, so linting a part of a project reports the same as linting all of it. Copies without such a
+//! comment must be fixed one by one, so each has its own finding.
 
 use std::fs::read_dir;
 use std::path::{Path, PathBuf};
@@ -21,33 +22,33 @@ use crate::source::{Source, read};
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 
-/// What a comment above a definition begins with.
+/// How a comment above a copied definition begins.
 const COPIED: &str = "copied from";
-/// A header that says so names the file that this one was made of.
+/// The word in the header of a generated file. Such a header also names the source file.
 const GENERATED: &str = "generated";
-/// Headers are within so many bytes of a file's beginning.
+/// How many bytes at the beginning of a file are searched for its header.
 const HEADER: u64 = 4096;
-/// A folder of more files than this is not looked through for what was generated.
+/// Folders with more files than this are not searched for generated files.
 const MAX_FOLDER: usize = 256;
-/// So many lines above a definition may belong to it.
+/// How many lines above a definition are searched for its comment.
 const MAX_COMMENTS: usize = 4;
 
-/// Where what the findings are about has been copied to, or from.
+/// The copies and originals of the code that findings are in.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// The file that a generated one was made of.
+    /// The source file of each generated file.
     sources: FxHashMap<FileId, FileId>,
-    /// Those that were made of a file.
+    /// The generated files of each source file.
     generated: FxHashMap<FileId, Vec<FileId>>,
-    /// The files that definitions were copied from, by the place of the finding.
+    /// The file of the original definition, by the place of the finding in the copied one.
     copied: FxHashMap<Place, FileId>,
 }
 
-/// Which of several findings it is: of the same rule in a function of that name, on that text in such lines.
+/// What two findings must share to count as the same: rule, name of the function, marked text, text of the lines.
 type Same = (Code, Option<Sym>, String, String);
 
 impl Copies {
-    /// Looks for the copies that these findings are in, and reads what they are copies of.
+    /// Looks for copies that these findings are in, and reads the files of the other copies.
     pub(super) fn of(found: &Found, reading: &mut Reading<'_>, relevance: &mut Relevance) -> Self {
         let mut folders = FxHashMap::default();
         let mut of_files: Vec<(FileId, PathBuf, bool)> = Vec::new();
@@ -82,12 +83,12 @@ impl Copies {
         copies
     }
 
-    /// The files whose findings may say the same.
+    /// The files that may have the same findings.
     pub(super) fn others(&self) -> impl Iterator<Item = FileId> {
         self.generated.values().flatten().chain(self.copied.values()).copied()
     }
 
-    /// What another file says of the same cause: the rule and the place of each such finding.
+    /// The findings, by rule and place, that another file reports for the same cause.
     pub(super) fn told(
         &self,
         found: &Found,
@@ -113,7 +114,7 @@ impl Copies {
         told
     }
 
-    /// Names the places that generated code comes from.
+    /// Adds the place in the source file to findings in generated files.
     pub(super) fn name_sources(&self, findings: &mut [Finding], reading: &Reading<'_>) {
         for f in findings {
             let place = f.primary.place;
@@ -125,7 +126,7 @@ impl Copies {
     }
 }
 
-/// The generated files in a folder, each with the file there that it was made of.
+/// The generated files in a folder, each with its source file in the same folder.
 fn generated_in(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
     let Ok(entries) = read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -142,7 +143,7 @@ fn generated_in(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
     paths.iter().filter_map(source).collect()
 }
 
-/// The name of the file that this one was generated from, by the comments that it begins with.
+/// The name of the source file of a generated file, from the comments at its beginning.
 fn named_source(header: &str) -> Option<&str> {
     let comments = header.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with('#'));
     let mut named = comments.filter(|line| line.contains(GENERATED)).flat_map(str::split_whitespace);
@@ -153,7 +154,7 @@ fn named_source(header: &str) -> Option<&str> {
     })
 }
 
-/// The file that the definition around a place was copied from, if the comment above it says so.
+/// The file of the original definition, if a comment above the definition around `place` names it.
 fn copied_from(place: Place, reading: &mut Reading<'_>) -> Option<PathBuf> {
     let program = &reading.program;
     let ir = &program.get(program.module_of(place.file)?).ir;
@@ -166,7 +167,7 @@ fn copied_from(place: Place, reading: &mut Reading<'_>) -> Option<PathBuf> {
     modules.into_iter().find_map(|module| reading.intake.imported(place.file, module))
 }
 
-/// Was the definition around the place copied from that file?
+/// Whether a comment says that the definition around `place` was copied from `file`.
 fn is_copied_from(place: Place, file: FileId, reading: &mut Reading<'_>) -> bool {
     let path = reading.analysis.sources.get(file).path.clone();
     copied_from(place, reading).is_some_and(|from| from == path)
@@ -191,7 +192,7 @@ fn origin_above(source: &Source, start: u32) -> Option<&str> {
     })
 }
 
-/// Reads the files that are not there yet.
+/// Reads those of the files that have not been read yet.
 fn read_too<'p>(
     paths: impl Iterator<Item = &'p PathBuf>,
     reading: &mut Reading<'_>,
@@ -215,7 +216,7 @@ fn read_too<'p>(
     *relevance = Relevance::of(program);
 }
 
-/// The file, if it has been read and is one that findings are told of.
+/// The file, if it has been read and findings may be reported in it.
 fn told_of(path: &Path, reading: &mut Reading<'_>) -> Option<FileId> {
     let file = reading.intake.file(path)?;
     let excluded = importer(path, reading.inputs).is_none_or(|input| input.settings.excludes(path));
@@ -237,7 +238,7 @@ fn function_around(place: Place, reading: &Reading<'_>) -> Option<Sym> {
     ir.function_at(place.span).map(|f| f.name)
 }
 
-/// The only place in another file with the same text, in functions of the same name.
+/// The place in another file with the same text, in a function of the same name; `None` unless there is exactly one.
 fn counterpart(place: Place, file: FileId, reading: &Reading<'_>) -> Option<Place> {
     let marked = reading.analysis.sources.text(place);
     let text = reading.analysis.sources.get(file).text();

@@ -1,9 +1,11 @@
-//! Projects in which several files name CUDA. Whoever runs one knows what it needs, so what only a machine without these GPUs shows is not certain.
-//! If such a project is plainly for CUDA alone, so that it leaves no choice of another device (`flow/choices.rs`), it is one finding,
-//! not one for each function.
+//! Projects in which several files name CUDA. Their users know that they need CUDA, so findings that only occur on a machine without these
+//! GPUs are not certain.
 //!
-//! That finding has one cause, the first place in the project's files that names CUDA, which a run over any of them can tell. Each
-//! file tells it at its own first use; what tells it in a run over several files is decided as for any other cause (`refine/cause.rs`).
+//! If no code of such a project chooses another device (`flow/project/device_choice.rs`), the project is for CUDA alone. Then it gets one
+//! finding, not one for each function.
+//!
+//! The cause of that finding is the first place in the project's files that names CUDA; a run over any of the files finds this place. Each
+//! file reports the finding at its own first use. `refine/cause.rs` then merges the findings of several files, as for any other cause.
 
 use rustc_hash::FxHashMap;
 
@@ -15,23 +17,23 @@ use crate::source::{is_test, read};
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
 
-/// What is told once: that code needs CUDA.
+/// The rules whose findings are merged: those that say that code needs CUDA.
 const NEEDS: [Code; 4] = [Code(101), Code(106), Code(108), Code(305)];
 
-/// A GPU by its number.
+/// The rule about a GPU with a literal device index.
 const INDEX: Code = Code(401);
 
-/// Places that name CUDA.
+/// Text that names CUDA.
 const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", "'nccl"];
 
-/// In so many files a project names CUDA before it is taken for one whose users know what it needs.
+/// In how many files a project must name CUDA before its users are assumed to know that it needs CUDA.
 const MANY_FILES: usize = 3;
 
-/// At most this many places are shown.
+/// How many places a merged finding shows at most.
 const SHOWN: usize = 3;
 
-/// The findings, where those that a machine without these GPUs would show are not certain in a project that often uses CUDA: nobody may ever
-/// run it elsewhere. Those of a project that is plainly for CUDA alone become one.
+/// In projects that often name CUDA, lowers the confidence of findings that need a machine without these GPUs: the project may never run on
+/// one. In projects for CUDA alone, merges these findings into one per file and rule.
 pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let open = |f: &Finding| assumed(f).is_some() && !f.is_silenced();
@@ -60,12 +62,12 @@ pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Ve
     findings
 }
 
-/// Does it say that code needs CUDA?
+/// Does the finding say that code needs CUDA?
 fn needs(f: &Finding) -> bool {
     NEEDS.contains(&f.code) && f.world == World::NoCuda
 }
 
-/// What it assumes of whoever runs the project.
+/// What a finding assumes about the machines on which the project runs.
 fn assumed(f: &Finding) -> Option<&'static str> {
     match f.code {
         _ if needs(f) => Some("this project is also run without CUDA"),
@@ -75,7 +77,7 @@ fn assumed(f: &Finding) -> Option<&'static str> {
     }
 }
 
-/// One finding for those of a file.
+/// Merges the findings of one file and rule.
 fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
     group.sort_by_key(|f| f.primary.place.span.start);
     let count = group.len() + group.iter().map(|f| f.repeated().count()).sum::<usize>();
@@ -106,7 +108,8 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
     Some(first)
 }
 
-/// The first place that names CUDA, if many files of the project do. All of its files are read then.
+/// The first place that names CUDA, if at least [`MANY_FILES`] files of the project do. In that case it also reads all files of the
+/// project.
 fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     let root = project.root().clone();
     let files: Vec<_> = project.files().iter().filter(|path| !is_test(path, &root)).cloned().collect();
@@ -126,11 +129,11 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     Some(Place { file, span })
 }
 
-/// What begins comments that silence a line, or the file.
+/// Text in comments that suppress findings in a line, or in the file.
 const SILENCED: [&str; 2] = ["samedevice: ignore", "noqa"];
 const FILE_SILENCED: &str = "samedevice: file-ignore";
 
-/// The first place in code that names CUDA and is not silenced.
+/// The first place in code that names CUDA and that no comment suppresses.
 fn first_name(text: &str) -> Option<Span> {
     if text.contains(FILE_SILENCED) {
         return None;

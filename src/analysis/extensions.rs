@@ -1,4 +1,4 @@
-//! What a project builds for CUDA alone: the names of the extensions that its `setup.py` makes.
+//! The names of the extension modules that a project's `setup.py` builds for CUDA alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::source::read;
 use crate::span::FileId;
 use crate::sym::Sym;
 
-/// The class of extensions that are built with CUDA's compiler.
+/// The class of extensions that CUDA's compiler builds.
 const MAKER: &str = "CUDAExtension";
 
 /// The modules that the project's `setup.py`, or one in a folder below, builds with `CUDAExtension(name=…)`.
@@ -27,9 +27,9 @@ pub(super) fn extensions(root: &Path) -> Arc<[Sym]> {
     names.into()
 }
 
-/// What builds extensions, as Python's own tools and the first Faster R-CNN in Python have it, whose kernels many have taken over.
+/// Names of build scripts. The second one is from the first Faster R-CNN in Python, whose kernels many projects have copied.
 const SETUPS: [&str; 2] = ["setup.py", "setup_linux.py"];
-/// How far below the root kernels have a `setup.py` of their own, and how many folders are looked into.
+/// How many levels below the root a `setup.py` of kernels may be, and how many folders are searched.
 const DEEPEST_SETUP: usize = 2;
 const MOST_FOLDERS: usize = 400;
 
@@ -59,8 +59,8 @@ fn setups(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The names of the extensions that the text of a `setup.py` makes with `CUDAExtension`, or with a variable that stands for it where
-/// the other way raises; and of those that it makes of CUDA's own sources.
+/// Adds the names of the extensions that the text of a `setup.py` makes with `CUDAExtension`, or with a variable that is always
+/// `CUDAExtension` where the other branch raises. Also adds extensions that are built from CUDA sources.
 fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let variable = text.split("= CUDAExtension\n").next().filter(|before| before.len() < text.len());
@@ -86,7 +86,7 @@ fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
     }
 }
 
-/// The arguments of a call, of which the text begins behind the parenthesis.
+/// The arguments of a call. `text` begins after the opening parenthesis.
 fn arguments(text: &str) -> &str {
     let mut open = 1_usize;
     let end = text.char_indices().find(|&(_, c)| {
@@ -100,9 +100,9 @@ fn arguments(text: &str) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// The names of the extensions that functions of a `setup.py` make, by what they are called with:
-/// `def extension(name, module): return CUDAExtension(f"{module}.{name}", …)`. Not of those that make others where there is
-/// no CUDA, nor of calls that are left out where something is not so.
+/// Adds the names of the extensions that functions of a `setup.py` make, by the arguments of their calls:
+/// `def extension(name, module): return CUDAExtension(f"{module}.{name}", …)`. Ignores functions that also make other extensions where
+/// there is no CUDA, and calls that run only under a condition.
 fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
     let lowered = shielded(|| crate::lower::lower(FileId(0), text, Kind::Script));
     let Ok(lowered) = lowered else { return };
@@ -125,7 +125,7 @@ fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
     }
 }
 
-/// Is the expression under a condition, other than that the file is run: `if build_cuda_ext:`?
+/// Is the expression under a condition such as `if build_cuda_ext:`? A test whether the file is the main program does not count.
 fn is_optional(ir: &Module, e: ExprId) -> bool {
     let at = ir.span(e);
     let run = |test: ExprId| {
@@ -141,13 +141,13 @@ fn is_optional(ir: &Module, e: ExprId) -> bool {
     })
 }
 
-/// A function, and what a call gives it.
+/// A function with the arguments of one call.
 struct Given<'a> {
     function: &'a Function,
     call: Call<'a>,
 }
 
-/// The text that an expression of a function puts together from literals and what the call gives.
+/// The text that an expression of a function forms from literals and the arguments of the call.
 fn text_of(ir: &Module, e: ExprId, given: &Given<'_>) -> Option<String> {
     let text = |e: ExprId| text_of(ir, e, given);
     match ir.expr(e) {
@@ -187,7 +187,7 @@ fn text_of(ir: &Module, e: ExprId, given: &Given<'_>) -> Option<String> {
     }
 }
 
-/// A pattern with the parts in place of its holes, if there are as many.
+/// A pattern with its holes filled by the parts, if there are as many parts as holes.
 fn filled(
     pattern: &str,
     hole: &str,

@@ -1,8 +1,8 @@
-//! Findings that take for granted what callers give, where the project's other files say what that is.
+//! Refutes findings that assume what callers pass, with the calls in the project's other files.
 //!
-//! A function that other files of its project call, each with something of their own, is judged by these calls: what they give
-//! is interpreted with them. If none of them comes to the finding, it is dropped. So is a finding in what only ever works on the
-//! host, where everything that is given is on the CPU.
+//! If other files of the project call a function, each with arguments of its own, these calls decide: the engine interprets the callers
+//! with their arguments. If none of them has the finding, it is dropped. A finding is also dropped in a function that only ever runs on the
+//! host, where all arguments are on the CPU.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,12 +17,13 @@ use crate::rules::Found;
 use crate::source::is_test;
 use crate::span::FileId;
 
-/// More files than this are not interpreted to see what they give; nor need they be, where so many call it.
+/// At most this many files with callers are interpreted. If none of them has the finding, the others are not checked.
+/// them.
 const MAX_CALLERS: usize = 12;
-/// Numbers of 64 bits on a device that has none.
+/// The rule about 64-bit numbers on a device that has none.
 const DOUBLE_ON_MPS: Code = Code(701);
 
-/// Takes out of `found` what calls in other files decide.
+/// Removes findings from `found` that calls in other files refute.
 pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, relevance: &mut Relevance) {
     let inputs = reading.inputs;
     let given =
@@ -48,8 +49,8 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
     }
 }
 
-/// The calls of these functions in the project, and of those that hand on to them what they are given; none if it is too
-/// large to be read for that.
+/// The calls in the project of these functions, and of functions that pass their own parameters on to them. `None` if the project is too
+/// large to read.
 fn calls_of(
     mut targets: FxHashSet<Target>,
     project: &Project<'_>,
@@ -71,7 +72,7 @@ fn calls_of(
     }
 }
 
-/// What works on the host, as far as these functions go: the files that mention what leads to them are read.
+/// The code that runs on the host, as far as these functions are concerned. Reads the files that mention functions on the way to them.
 fn host_side(targets: &FxHashSet<Target>, project: &Project<'_>, reading: &mut Reading<'_>) -> HostSide {
     let targets: Vec<Target> = targets.iter().copied().collect();
     let names = HostSide::of(project.graph(reading)).leading_to(&reading.program, &targets);
@@ -84,7 +85,7 @@ fn target(program: &Program, given: Given) -> Option<Target> {
     Some((program.module_of(given.file)?, given.func))
 }
 
-/// The name by which the function is called, and that of the class that it is a method of.
+/// The name by which a function is called, and the name of the class that it is a method of.
 fn names(program: &Program, (m, f): Target) -> Vec<&'static str> {
     let ir = &program.get(m).ir;
     let function = ir.function(f);
@@ -93,21 +94,21 @@ fn names(program: &Program, (m, f): Target) -> Vec<&'static str> {
     own.into_iter().chain(class).collect()
 }
 
-/// What files say, the ones that were asked for and others.
+/// The findings of files, and what is known about the project, while calls are checked.
 struct Said<'a> {
     found: &'a Found,
     others: Found,
     host: HostSide,
-    /// Others call the project's functions as well: it is made to be installed.
+    /// The project is made to be installed, so code outside it may also call its functions.
     shared: bool,
-    /// That is all it is made for.
+    /// The project is a library and has no scripts of its own.
     offers: bool,
     reading: &'a Reading<'a>,
     relevance: &'a Relevance,
 }
 
 impl Said<'_> {
-    /// The findings that calls decide, and that none of the files with these calls comes to.
+    /// The findings that calls refute: the calls decide the argument, and no file with such a call has the finding.
     fn decided(&mut self, given: &[Given], calls: &Calls) -> Vec<(FileId, Finding)> {
         let mut decided = Vec::new();
         for (&file, findings) in self.found {
@@ -122,7 +123,7 @@ impl Said<'_> {
         decided
     }
 
-    /// Is what is given there on the host, or do calls decide it, and does none of their files come to the finding?
+    /// Is the parameter always on the host, or do calls decide it and none of their files has the finding?
     fn is_decided(&mut self, given: Given, f: &Finding, calls: &Calls) -> bool {
         let Some(target) = target(&self.reading.program, given) else { return false };
         if self.host.contains(&self.reading.program, target) {
@@ -136,8 +137,8 @@ impl Said<'_> {
         callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
     }
 
-    /// Is it, by its name and those around it, there for who installs the project? What its other files give it is one
-    /// use among others.
+    /// Is the function, by its name and the names around it, part of the public interface of a library? Then the calls in the project are
+    /// only some of its calls.
     fn is_offered(&self, (m, f): Target) -> bool {
         let ir = &self.reading.program.get(m).ir;
         let function = ir.function(f);
@@ -155,7 +156,7 @@ impl Said<'_> {
             && path.parent().is_some_and(|folder| folder.join("__init__.py").exists())
     }
 
-    /// Does the file come to it, too?
+    /// Does the file with a call have the same finding, or a finding with this cause?
     fn tells(&mut self, m: ModIdx, f: &Finding) -> bool {
         let Reading { inputs, program, analysis, .. } = self.reading;
         let file = program.get(m).ir.file;
@@ -167,7 +168,7 @@ impl Said<'_> {
             self.others.insert(file, findings);
         }
         let findings = self.found.get(&file).or_else(|| self.others.get(&file));
-        // Where it is slow on a GPU says nothing of MPS.
+        // A finding about slow 64-bit numbers on a GPU does not support a finding about MPS.
         let kin = |other: &Finding| f.code != DOUBLE_ON_MPS || other.code == f.code;
         findings.into_iter().flatten().filter(|other| kin(other)).any(|other| {
             other.roots.contains(&f.primary.place) || other.places().any(|p| f.places().any(|q| p == q))

@@ -1,4 +1,4 @@
-//! Findings about groups of processes that are made elsewhere in the project.
+//! Refutes findings about process groups that other files of the project make.
 
 use rustc_hash::FxHashSet;
 
@@ -9,8 +9,8 @@ use crate::rules::Found;
 use crate::span::FileId;
 use crate::torch::GROUP_MAKER;
 
-/// Takes out the findings that take a group for one of NCCL, in projects that do not make theirs so wherever CUDA is: of the files
-/// that were asked for, and of others that are asked whether they say the same.
+/// Removes findings that assume an NCCL group, except in projects that always make an NCCL group where CUDA is available. `found` has the
+/// findings of linted files, `others` those of files that are only compared with them.
 pub(super) fn of_nccl(found: &mut Found, others: &mut Found, reading: &mut Reading<'_>) {
     let is_nccl = |a: &Assumption| *a == Assumption::GroupIsNccl;
     let supposes = |all: &Found| all.values().flatten().any(|f| f.assumes(is_nccl));

@@ -1,4 +1,4 @@
-//! Taking files in: reading and lowering them, following what they import, linking.
+//! Intake of files: reads and lowers them, follows their imports, links them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// What is known of all files.
+/// The result of [`crate::analysis::analyze`].
 #[derive(Debug, Default)]
 pub struct Analysis {
-    /// The files that were asked for, in the order of the inputs; then those that they import.
+    /// The inputs in their order, then the files that they import.
     pub sources: Sources,
-    /// Everything that was found, by whatever rule, in no particular order.
+    /// The findings of all rules, in no particular order.
     pub findings: Vec<Finding>,
     /// The comments that may be suppressions, by file.
     pub comments: Vec<(FileId, Vec<Comment>)>,
-    /// The functions of the files that were asked for that ran out of budget: nothing more is said of them. By file, in the order of
-    /// the inputs, then by place.
+    /// The functions of the inputs that ran out of budget, so that later findings in them are missing. Sorted by file, in the order of the
+    /// inputs, then by place.
     pub exhausted: Vec<Exhausted>,
     /// The steps that the run has taken, see [`crate::work`].
     pub work: u64,
@@ -41,20 +41,20 @@ pub struct Analysis {
     pub too_large: Vec<FileId>,
     /// Notebooks in other languages than Python, each with its language.
     pub other_languages: Vec<(FileId, String)>,
-    /// Cells of notebooks that were not read, because nothing is known about their cell magic: their number, from 1, and the magic.
+    /// Cells of notebooks with an unknown cell magic, which were not read: the number of the cell, from 1, and the magic.
     pub unknown_cells: Vec<(FileId, usize, String)>,
-    /// Projects with findings that are too large to be looked at as a whole.
+    /// Projects with findings that are too large for the passes over the whole project.
     pub large_projects: Vec<LargeProject>,
-    /// The passes over the whole project that a bug of ours has stopped: the findings are as they were before those.
+    /// The passes over the whole project that stopped because of a bug in `samedevice`. The findings are as they were before those passes.
     pub failed_passes: Vec<FailedPass>,
 }
 
 /// A project of more than [`crate::discover::MAX_FILES`] files.
 #[derive(Debug)]
 pub struct LargeProject {
-    /// Where it begins.
+    /// The project's root.
     pub root: Arc<Path>,
-    /// What is configured for it.
+    /// The project's settings.
     pub settings: Arc<Settings>,
 }
 
@@ -63,18 +63,18 @@ pub(super) struct Loaded {
     path: PathBuf,
     name: String,
     root: PathBuf,
-    /// `None`: whoever needs it can read it again.
+    /// The text. `None`: it can be read again from the disk.
     content: Option<Content>,
     problem: Option<Problem>,
     too_large: bool,
-    /// It is a notebook in this language.
+    /// The language of a notebook in another language than Python.
     other_language: Option<String>,
     /// See [`Analysis::unknown_cells`].
     unknown_cells: Vec<(usize, String)>,
     lowered: Option<Lowered>,
 }
 
-/// Why there is nothing to say of what is in a file.
+/// Why a file could not be analyzed.
 struct Problem {
     code: Code,
     message: String,
@@ -82,48 +82,49 @@ struct Problem {
 }
 
 impl Problem {
-    /// One of the whole file.
+    /// A problem of the whole file.
     fn new(code: Code, message: String) -> Self {
         Self { code, message, span: Span::default() }
     }
 }
 
-/// The files that are there so far.
+/// The files that have been loaded so far.
 #[derive(Default)]
 pub(super) struct Intake {
     pub(super) modules: Vec<Module>,
-    /// The place in it of each file that could be read.
+    /// The index in `modules` of each file that could be read.
     pub(super) module_at: FxHashMap<FileId, usize>,
     pub(super) finder: Finder,
     pub(super) by_path: FxHashMap<PathId, FileId>,
-    /// By file: its path and the root of its project.
+    /// For each file, its path; and next, the root of its project.
     pub(super) path_ids: Vec<PathId>,
     pub(super) roots: Vec<Arc<Path>>,
     /// The `__init__.py` files.
     pub(super) packages: FxHashSet<FileId>,
-    /// What is needed of files that nobody has asked for.
+    /// What is needed of files that the user did not ask for.
     pub(super) needed: Needed,
     /// The roots of files that are to be loaded.
     pub(super) wanted_roots: FxHashMap<PathId, Arc<Path>>,
     /// The `conftest.py` files of each test.
     conftests: FxHashMap<FileId, Vec<PathId>>,
     pub(super) importers: Vec<Option<Importer>>,
-    /// What a project's `setup.py` builds for CUDA alone, by its root, and by file where there is any.
+    /// The extensions that each project's `setup.py` builds for CUDA alone, by the project's root; and next, by file, for files of projects
+    /// with any.
     extensions: FxHashMap<PathBuf, Arc<[Sym]>>,
     built: FxHashMap<FileId, Arc<[Sym]>>,
-    /// The dotted names, from its project's root on, of the files that have those.
+    /// The dotted names, from the project's root, of files in projects with such extensions.
     dotted: FxHashMap<FileId, Sym>,
-    /// What comments and settings silence in the files that are there.
+    /// What comments and settings suppress in the loaded files.
     silence: Silences,
 }
 
 impl Intake {
-    /// Nothing is there yet. `inputs` have the settings; `honor_comments`: do comments silence anything?
+    /// An intake without files. `inputs` give the settings. `honor_comments`: whether suppression comments count.
     pub(super) fn new(inputs: &[Input], honor_comments: bool) -> Self {
         Self { silence: Silences::new(inputs, honor_comments), ..Self::default() }
     }
 
-    /// Adds loaded files in order; gives their numbers.
+    /// Adds loaded files in order and returns their ids.
     pub(super) fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<FileId> {
         self.modules.reserve(files.len());
         let mut taken = Vec::with_capacity(files.len());
@@ -174,7 +175,7 @@ impl Intake {
         taken
     }
 
-    /// The files with fixtures for the tests among these files that nobody has loaded yet, each with its root.
+    /// The `conftest.py` files that the tests among `asked` need and that are not loaded yet, each with its root.
     pub(super) fn conftests_of(
         &mut self,
         files: &[FileId],
@@ -205,7 +206,7 @@ impl Intake {
         self.by_path.get(&id).copied()
     }
 
-    /// The file that this one imports by an absolute name, or would.
+    /// The file that this file imports, or could import, by an absolute name.
     pub(super) fn imported(&mut self, by: FileId, module: Sym) -> Option<PathBuf> {
         let importer = (*self.importers.get(by.0 as usize)?)?;
         let found = self.finder.find(importer, 0, module)?;
@@ -229,14 +230,15 @@ impl Intake {
     }
 }
 
-/// The name by which the project imports a file, if its root is where Python looks: `ops.pool` of `ops/pool.py`.
+/// The name by which the project imports a file, if the project's root is on Python's path: `ops.pool` for `ops/pool.py`.
 fn dotted(path: &Path, root: &Path) -> Sym {
     let parts = path.strip_prefix(root).unwrap_or(path).with_extension("");
     let parts: Vec<_> = parts.iter().map(|part| part.to_string_lossy()).collect();
     Sym::new(&parts.join("."))
 }
 
-/// The first syntax error of a file, or of each cell of a notebook. Those after it are often its consequences, so they are only counted.
+/// A finding for the first syntax error of a file, or of each cell of a notebook. The later ones are often its consequences, so they are
+/// only counted.
 fn syntax_findings(errors: &[SyntaxError], source: &Source, file: FileId) -> Vec<Finding> {
     let cell = |error: &SyntaxError| source.cell(error.span.start);
     let of_cell = errors.chunk_by(|a, b| cell(a) == cell(b));
@@ -261,7 +263,7 @@ pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Findin
 }
 
 impl Loaded {
-    /// A file of which nothing is known yet.
+    /// A file about which nothing is known yet.
     fn new(path: &Path, name: String, root: &Path) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -300,7 +302,7 @@ pub(super) fn load(input: &Input, file: FileId) -> Loaded {
     loaded
 }
 
-/// A file that is only needed because another one imports it: what is wrong with it is not reported.
+/// Loads a file only because another file imports it. Problems in it are not reported.
 pub(super) fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
     let mut loaded = Loaded::new(path, read_name(path, root), root);
     if let Ok(Ok(content)) = shielded(|| Content::read(path)) {
@@ -320,7 +322,7 @@ fn read_name(path: &Path, root: &Path) -> String {
     crate::source::display_name(path, &cwd)
 }
 
-/// `stays`: the text can be read again.
+/// Lowers the text into `loaded`. `stays`: the text can be read again from the disk.
 fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId) {
     let kind = Kind::named(&loaded.path, content.notebook.as_deref());
     if let Some(notebook) = &content.notebook {
@@ -330,7 +332,7 @@ fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId) 
         Ok(lowered) => loaded.lowered = Some(lowered),
         Err(panic) => loaded.problem = Some(Problem::new(Code(1), internal_error(&panic))),
     }
-    // Comments that may suppress something are read for certain, and syntax errors are shown.
+    // Files with suppression comments or syntax errors need their text, to read the comments and to show the errors.
     let asked_for = loaded
         .lowered
         .as_ref()
@@ -342,7 +344,7 @@ pub(super) fn file_id(i: usize) -> FileId {
     FileId(u32::try_from(i).unwrap_or(u32::MAX))
 }
 
-/// The message of the finding that a bug of ours becomes.
+/// The message of the finding for a bug in `samedevice`.
 pub(super) fn internal_error(panic: &str) -> String {
     format!("internal error; please report this together with the file: {panic}")
 }

@@ -13,19 +13,19 @@ use crate::shield::shielded;
 use crate::source::Sources;
 use crate::span::{FileId, Place, Span};
 
-/// An input of the project that the file is in, for its settings.
+/// An input of the project that contains the file. Its settings apply.
 pub(super) fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input> {
     inputs.iter().find(|input| path.starts_with(&input.root)).or(inputs.first())
 }
 
-/// What came of interpreting a file.
+/// The result of interpreting a file.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) findings: Vec<Finding>,
     pub(super) exhausted: Vec<Exhausted>,
 }
 
-/// What the rules say of the file.
+/// The findings of the rules in a file.
 pub(super) fn findings_of(
     file: FileId,
     input: &Input,
@@ -36,7 +36,7 @@ pub(super) fn findings_of(
     judged(file, input, program, relevance, sources).findings
 }
 
-/// The same, with the functions that ran out of budget.
+/// The findings in a file, and the functions that ran out of budget.
 pub(super) fn judged(
     file: FileId,
     input: &Input,
@@ -71,10 +71,10 @@ pub(super) fn judged(
     })
 }
 
-/// Frameworks with tensors of their own, and methods of the same names.
+/// Frameworks with tensors of their own, which have methods of the same names.
 const OTHER_FRAMEWORKS: [&str; 6] = ["mxnet", "paddle", "mindspore", "chainer", "oneflow", "jax"];
 
-/// Does a file with these imports speak of another framework, and not of PyTorch? Its losses and tensors are that one's.
+/// Do these imports name another framework and not PyTorch? Then the losses and tensors are not PyTorch's.
 fn is_of_another_framework(imports: &[Import]) -> bool {
     let package = |i: &Import| {
         let name = i.module.as_str();

@@ -1,5 +1,4 @@
-//! Findings about modules of which the project says how they are made, called and moved: where it is an application, all
-//! its files together.
+//! Refutes findings about an object's attribute that other code of the project moves. All files of the project are read.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,8 +10,7 @@ use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// The findings without those about what an object has made on the CPU and never moves, where somebody else in the project
-/// may move that part of it.
+/// Removes findings about what an object makes on the CPU and never moves, if other code in the project may move that attribute.
 pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     for project in projects_of(&findings, |f, _| f.by_default().is_some(), reading) {
@@ -38,7 +36,7 @@ pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<
     findings
 }
 
-/// The attributes of its own object that a method calls at a place.
+/// The attributes of `self` that a method calls at a place.
 fn own_parts(program: &Program, m: ModIdx, f: FuncId, place: Place) -> impl Iterator<Item = Sym> {
     let ir = &program.get(m).ir;
     let receiver = ir.function(f).params.first().map(|p| Expr::Var(Var::Local(p.slot)));

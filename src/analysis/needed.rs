@@ -1,10 +1,10 @@
-//! Which files a run needs besides those that were asked for.
+//! Which files a run reads in addition to the inputs.
 //!
-//! An import alone makes a large project read nearly all of itself: packages import what they offer. So a file is read when a name
-//! that comes from it is mentioned: in a file that was asked for, or in a function, class or variable that is mentioned there, and
-//! so on, up to [`MAX_HOPS`] of them around one another. The bases of classes are always followed to the end.
+//! Following every import would read nearly all of a large project, because packages import what they offer. So a file is read only if a
+//! name from it is mentioned: in an input, or in a function, class or variable that is mentioned there, and so on for up to [`MAX_HOPS`]
+//! steps. The bases of classes are always followed to the end.
 //!
-//! What is not read is unknown, like a library: see [`crate::link::UNREAD`].
+//! A file that is not read is unknown, like a library: see [`crate::link::UNREAD`].
 
 mod mentions;
 
@@ -22,59 +22,60 @@ use crate::link::PathId;
 use crate::span::FileId;
 use crate::sym::Sym;
 
-/// So many functions, classes and variables that are mentioned in one another are looked through for names.
+/// How many steps from mention to mention are followed: how many functions, classes and variables that mention one another are searched for
+/// names.
 const MAX_HOPS: u32 = 1;
 
-/// A file that takes over all of more files than this is not looked through for a name: it may be in any of them.
+/// A file with more star imports than this is not searched for a name that it does not bind: the name could come from any of them.
 const MAX_STARS: usize = 8;
 
-/// Names of attributes that a part of a file mentions: what may be asked of a file that it names.
+/// The attribute names that a part of a file mentions. They limit which names are needed of a file that the part imports.
 type Attributes = Arc<[Sym]>;
 
-/// A file of which something is needed.
+/// A file, and what is needed of it.
 struct Want {
     file: PathId,
     what: What,
 }
 
 enum What {
-    /// What this name at its top level means.
+    /// The meaning of this top-level name.
     Name(Sym, Attributes),
-    /// The same, if the file binds it itself: else it is a file in the folder.
+    /// The meaning of this name if the file itself binds it. If not, the name is a submodule.
     Own(Sym, Attributes),
-    /// What these of its names mean.
+    /// The meaning of those of its names that are in this list.
     Names(Attributes),
     /// Only the bases of the class of this name.
     Bases(Sym),
 }
 
-/// What is still needed, and what has been looked at.
+/// What is still needed, and what has been searched.
 #[derive(Default)]
 pub(super) struct Needed {
-    /// By the number of hops that it is away.
+    /// What is still needed, by the number of hops from the inputs.
     open: BTreeMap<u32, Vec<Want>>,
-    /// What has been looked through, with the number of hops that it was away.
+    /// The parts that have been searched, each with its number of hops.
     parts: FxHashMap<(FileId, Sym), u32>,
     bases: FxHashSet<(FileId, Sym)>,
-    /// The names that have been passed on for a part that mentions these attributes.
+    /// The names that have been passed on for a part that mentions these attributes. The number is the address of the attribute list.
     passed: FxHashSet<(FileId, Option<Sym>, usize)>,
-    /// All that was ever asked of a file with: the places above stay what they are.
+    /// Keeps the attribute lists alive, so that the addresses in `passed` stay unique.
     kept: Vec<Attributes>,
-    /// Files of which everything is needed.
+    /// Files that are needed as a whole.
     whole: FxHashSet<FileId>,
-    /// Packages among these that offer what nobody may need.
+    /// Packages in `whole` that import files only for others to use; those files may not be needed.
     offering: FxHashSet<FileId>,
     outlines: FxHashMap<FileId, Arc<Outline>>,
 }
 
 impl Intake {
-    /// Loads these files, each with its root, and what is needed of those that they import.
+    /// Loads these files, each with its root, and what is needed of the files that they import.
     pub(super) fn follow(&mut self, wanted: Vec<(PathBuf, Arc<Path>)>, analysis: &mut Analysis) {
         let loaded = self.load_all(&wanted, analysis);
         self.needs(loaded, analysis);
     }
 
-    /// Loads what these files need, all of which is asked for.
+    /// Loads what these files need. All of each file counts, not only a name.
     pub(super) fn needs(&mut self, mut asked: Vec<FileId>, analysis: &mut Analysis) {
         loop {
             let conftests = self.conftests_of(&asked, analysis);
@@ -108,7 +109,7 @@ impl Intake {
             });
             let files: Vec<(PathBuf, Arc<Path>)> = files.collect();
             self.load_all(&files, analysis);
-            // What could not be loaded is there as well, with nothing in it.
+            // Files that could not be loaded now exist as empty files.
             self.needed.open.entry(hops).or_default().extend(missing);
         }
     }
@@ -127,7 +128,7 @@ impl Intake {
         self.modules.get(*self.module_at.get(&file)?)
     }
 
-    /// Finds out which of these packages offer files that nobody has loaded, or what other packages offer so.
+    /// Finds the packages among `asked` that import files which are not loaded, or other packages of this kind.
     fn find_offering(&mut self, asked: &[FileId]) {
         let packages: Vec<FileId> =
             asked.iter().copied().filter(|file| self.packages.contains(file)).collect();
@@ -154,11 +155,11 @@ impl Intake {
         }
     }
 
-    /// The files that an import of the file names: the packages around it, and what it names in them.
+    /// The project's files that an import names: the packages on the dotted path, and the module itself.
     fn found(&mut self, file: FileId, import: &Import) -> Vec<PathId> {
         let Some(importer) = self.importers[file.0 as usize] else { return Vec::new() };
         let whole = import.module.as_str();
-        // `import a.b` runs `a` as well.
+        // `import a.b` also runs `a`.
         let ends = whole.match_indices('.').map(|(at, _)| at).filter(|_| import.name.is_none());
         let around = ends.filter_map(|end| whole.get(..end)).map(Sym::new);
         let named = [import.module, import.whole()];
@@ -168,17 +169,17 @@ impl Intake {
         found.collect()
     }
 
-    /// The import of this number.
+    /// The import with index `n`.
     fn import(&self, file: FileId, n: usize) -> Option<Import> {
         self.module(file)?.imports.get(n).cloned()
     }
 
-    /// Is there nothing more to be known of the file?
+    /// Is the file already needed as a whole, including all that it imports?
     fn is_known(&self, file: FileId) -> bool {
         self.needed.whole.contains(&file) && !self.needed.offering.contains(&file)
     }
 
-    /// Everything that the file imports, but for what a package only offers to others.
+    /// Requests all imports of the file, except those that a package only has for others.
     fn need_whole(&mut self, file: FileId) {
         let Some(ir) = self.module(file) else { return };
         let imports: Vec<Import> = ir.imports.clone();
@@ -206,7 +207,7 @@ impl Intake {
         self.needed.open.entry(hops).or_default().push(want);
     }
 
-    /// What an import of the file gives, if it is a file of the project.
+    /// Requests what an import of the file gives, if it comes from a file of the project.
     fn need_import(&mut self, file: FileId, import: &Import, attributes: &Attributes, hops: u32) {
         let root = self.roots[file.0 as usize].clone();
         let part = import.name.filter(|name| name.as_str() != "*");
@@ -223,7 +224,7 @@ impl Intake {
             let attributes = attributes.clone();
             let what = match part {
                 Some(name) if within.is_none() => What::Name(name, attributes),
-                // The name may be the file's in the folder, or the package's own.
+                // The name may be a submodule or a name that the package itself binds.
                 Some(name) if within != Some(path) => What::Own(name, attributes),
                 _ => What::Names(attributes),
             };
@@ -231,7 +232,7 @@ impl Intake {
         }
     }
 
-    /// Has this been passed on before?
+    /// Marks this name as passed on. Returns whether it was already.
     fn passed(&mut self, file: FileId, name: Option<Sym>, attributes: &Attributes) -> bool {
         if !self.needed.passed.insert((file, name, attributes.as_ptr().addr())) {
             return true;

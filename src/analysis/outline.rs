@@ -1,4 +1,4 @@
-//! What a file binds at its top level, and what it mentions where.
+//! The outline of a file: the names that it binds at its top level, and where it mentions names.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -6,23 +6,23 @@ use crate::ir::{Block, ClassId, Expr, ExprId, FuncKind, Module, Stmt, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// What a file binds at its top level, and what is mentioned where in it.
+/// The names that a file binds at its top level, and its mentions.
 #[derive(Default)]
 pub(super) struct Outline {
-    /// By name.
+    /// The bindings of each name.
     pub(super) bound: FxHashMap<Sym, Vec<Bound>>,
-    /// Numbers of the imports of everything.
+    /// The indices of the star imports.
     pub(super) stars: Vec<usize>,
-    /// In the order of their places.
+    /// The mentions, sorted by position.
     mentions: Vec<(u32, Mention)>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Bound {
-    /// By a statement here.
+    /// Bound by a statement with this span.
     Part(Span),
     Class(ClassId),
-    /// By the import of this number.
+    /// Bound by the import with this index.
     Import(usize),
 }
 
@@ -30,17 +30,17 @@ pub(super) enum Bound {
 pub(super) enum Mention {
     Name(Sym),
     Attribute(Sym),
-    /// A function imports something for itself, by this number.
+    /// The import with this index, inside a function.
     Import(usize),
 }
 
 impl Outline {
-    /// That of a file.
+    /// The outline of a file.
     pub(super) fn of(ir: &Module) -> Self {
         let mut outline = Self::default();
         let Some(body) = ir.functions.first() else { return outline };
         outline.block(ir, body.body);
-        // Variables of functions are no names of the file.
+        // Local variables of functions are not names of the file.
         let mut inside = ir.functions.iter().skip(1).filter(|f| f.kind == FuncKind::Function).peekable();
         let mut until = 0;
         for (n, (&e, at)) in ir.exprs.iter().zip(&ir.expr_spans).enumerate() {
@@ -67,7 +67,7 @@ impl Outline {
         outline
     }
 
-    /// The numbers of the imports at the top level that the file itself does not mention: it has them for others.
+    /// The indices of top-level imports that the file itself does not mention: it has them for other files.
     pub(super) fn offered(&self) -> FxHashSet<usize> {
         let names = self
             .mentions

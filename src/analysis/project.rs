@@ -1,8 +1,8 @@
-//! What the rest of the project says of a function, or of a file that is loaded: the files that the run did not ask for are
-//! read, too, where a finding may depend on who calls it, or on who has written that.
+//! Questions to a whole project. A finding may depend on who calls a function, or on who has written a file that is loaded. Then the run
+//! also reads files of the project that the user did not ask for.
 //!
-//! Which files a project has does not depend on what is linted, so neither does what is told. It is asked for only once
-//! there is a finding that it could do away with, and only of projects of a usual size.
+//! The files of a project do not depend on which of them are linted, so neither do the answers. A project is only read if it has a finding
+//! that an answer could remove, and if it is not too large.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,34 +22,34 @@ use crate::notebook::is_notebook;
 use crate::source::{is_among_tests, is_test, read};
 use crate::span::FileId;
 
-/// What has been read so far of the files that were asked for and of their projects, and what reads more.
+/// The state of a run while it reads the inputs' projects.
 pub(super) struct Reading<'a> {
-    /// The files that were asked for.
+    /// The files that the user asked for.
     pub(super) inputs: &'a [Input],
-    /// All files that are there, linked.
+    /// All files that have been read, linked.
     pub(super) program: Program,
     pub(super) intake: Intake,
     pub(super) analysis: Analysis,
     pub(super) places: Places,
-    /// Call graphs of projects, each with how many files there were.
+    /// The call graphs of projects, each with the number of files that had been read at that time.
     pub(super) graphs: Vec<(usize, Arc<CallGraph>)>,
 }
 
-/// Findings that may depend on callers, by the project that they are in.
+/// A project with findings that may depend on its other files.
 pub(super) struct Project<'a> {
-    /// One of its files that were asked for.
+    /// One of its inputs.
     pub(super) input: &'a Input,
     /// All of its files.
     files: Arc<[PathBuf]>,
 }
 
-/// Scripts at the top of a project that build or test it.
+/// Scripts at the root of a project that build or test it.
 const BUILDS: [&str; 6] =
     ["setup.py", "versioneer.py", "conftest.py", "noxfile.py", "tasks.py", "hubconf.py"];
 
 impl Project<'_> {
-    /// Reads those of the project's files that are not there yet, if the text of one of them may say something. False if none
-    /// may, and then none is read.
+    /// Reads all missing files of the project if the text of one of them satisfies `may_tell`. Returns whether all files have been read; if
+    /// no text satisfies it, reads none and returns false.
     pub(super) fn complete(
         &self,
         reading: &mut Reading<'_>,
@@ -70,12 +70,12 @@ impl Project<'_> {
         true
     }
 
-    /// Are all of its files there?
+    /// Whether all of its files have been read.
     fn is_read(&self, reading: &mut Reading<'_>) -> bool {
         self.files.iter().all(|path| reading.intake.file(path).is_some())
     }
 
-    /// The same with more files.
+    /// The project with additional files.
     pub(super) fn and(mut self, more: Vec<PathBuf>) -> Self {
         self.files = self.files.iter().cloned().chain(more).collect();
         self
@@ -86,12 +86,12 @@ impl Project<'_> {
         &self.files
     }
 
-    /// Where it begins.
+    /// Its root folder.
     pub(super) fn root(&self) -> &Arc<Path> {
         &self.input.root
     }
 
-    /// What is configured for it.
+    /// Its settings.
     pub(super) fn settings(&self) -> &Arc<Settings> {
         &self.input.settings
     }
@@ -101,18 +101,18 @@ impl Project<'_> {
         is_installed_from(&self.input.root)
     }
 
-    /// Is it made for others to import? It says how it is installed, or there is nothing in it besides packages and their
-    /// tests: what has been installed, say.
+    /// Is it made for others to import? It has a file that says how to install it, or it contains only packages and their tests, such as an
+    /// installed package.
     pub(super) fn is_library(&self) -> bool {
         self.is_built() || self.is_packages()
     }
 
-    /// Is it a library and no more? One with scripts beside its packages is there for these.
+    /// Is it only a library? If there are scripts next to its packages, it also exists for these scripts.
     pub(super) fn is_only_library(&self) -> bool {
         let root = &self.input.root;
         let script = |file: &PathBuf| {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            // A notebook beside a package shows how that is used.
+            // A notebook next to a package is an example of its use.
             let is_script = !BUILDS.contains(&name) && !is_notebook(file);
             file.parent() == Some(root.as_ref()) && is_script && !is_test(file, root)
         };
@@ -133,14 +133,14 @@ impl Project<'_> {
         files.peek().is_some() && files.all(|file| in_package(file).unwrap_or_default())
     }
 
-    /// Is the file one of those that this project was looked for?
+    /// Is the file an input with the same root and settings as this project?
     pub(super) fn holds(&self, file: FileId, inputs: &[Input]) -> bool {
         inputs.get(file.0 as usize).is_some_and(|input| {
             input.root == self.input.root && Arc::ptr_eq(&input.settings, &self.input.settings)
         })
     }
 
-    /// Its files that are there and are imported after the `__init__.py` of a package, each with that.
+    /// The files of its packages that have been read, each with the `__init__.py` that Python imports before it.
     pub(super) fn packages(&self, reading: &mut Reading<'_>) -> Vec<(ModIdx, ModIdx)> {
         let Reading { program, intake, .. } = reading;
         let mut module = |path: &Path| program.module_of(intake.file(path)?);
@@ -152,7 +152,7 @@ impl Project<'_> {
         pairs.collect()
     }
 
-    /// The call graph of those of its files that are there.
+    /// The call graph of those of its files that have been read.
     pub(super) fn graph(&self, reading: &mut Reading<'_>) -> Arc<CallGraph> {
         let files = self.modules(reading);
         let size = reading.program.modules.len();
@@ -166,7 +166,7 @@ impl Project<'_> {
         graph
     }
 
-    /// The call graph with the files that name one of these functions, one that calls it, or one of these words.
+    /// The call graph after reading the files that name one of these functions, one of their callers, or one of these words.
     pub(super) fn callers(
         &self,
         reading: &mut Reading<'_>,
@@ -188,7 +188,7 @@ impl Project<'_> {
         }
     }
 
-    /// The call graph with the files that call what writes for others: they say what is written.
+    /// The call graph after reading the files that call helpers which save files: the callers decide what is written.
     pub(super) fn with_helpers(&self, reading: &mut Reading<'_>) -> Arc<CallGraph> {
         loop {
             let graph = self.graph(reading);
@@ -202,12 +202,12 @@ impl Project<'_> {
         }
     }
 
-    /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.
+    /// Its files that have been read, without its tests, because tests call functions in unusual ways.
     pub(super) fn modules(&self, reading: &mut Reading<'_>) -> Vec<ModIdx> {
         let Reading { program, intake, .. } = reading;
         let root = &self.input.root;
         let mut file = |path: &PathBuf| {
-            // What is only called a test may be a program.
+            // A file that is only named like a test may be a program.
             let test = is_test(path, root);
             if test && is_among_tests(path, root) {
                 return None;
@@ -221,17 +221,17 @@ impl Project<'_> {
     }
 }
 
-/// Is there something in this folder that says how what is in it is installed?
+/// Does the folder contain a file that says how to install its contents?
 pub(super) fn is_installed_from(root: &Path) -> bool {
     ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| root.join(name).exists())
 }
 
-/// Is one of the words in the text?
+/// Whether the text contains one of the words.
 pub(super) fn mentions(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| Finder::new(word).find(text.as_bytes()).is_some())
 }
 
-/// The projects, read apart, of the findings that are `open`.
+/// The projects of the findings that are `open`, each once.
 pub(super) fn projects_of<'a>(
     findings: &[Finding],
     open: impl Fn(&Finding, &Program) -> bool,
@@ -242,7 +242,7 @@ pub(super) fn projects_of<'a>(
     projects(files.into_iter(), reading)
 }
 
-/// The projects that these files are in, as far as they were asked for.
+/// The projects of those of these files that are inputs, each once.
 pub(super) fn projects<'a>(
     files: impl Iterator<Item = FileId>,
     reading: &mut Reading<'a>,
@@ -257,7 +257,7 @@ pub(super) fn projects<'a>(
         .collect()
 }
 
-/// The projects of these findings that are too large for all that is asked of a project above.
+/// The projects with findings that are too large to be read as a whole.
 pub(super) fn too_large(findings: &[Finding], reading: &mut Reading<'_>) -> Vec<LargeProject> {
     let (inputs, places) = (reading.inputs, &mut reading.places);
     let mut seen: FxHashSet<&Path> = FxHashSet::default();

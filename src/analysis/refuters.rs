@@ -1,4 +1,5 @@
-//! Findings that the project's other files refute: who comes there has CUDA, or another default, or has seen to it.
+//! Refutes findings with the project's other files: the callers only run with CUDA, set another default device, or handle the problem
+//! themselves.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,20 +16,20 @@ use crate::span::{FileId, Place, Span};
 use crate::torch::{GPU_GROUP_MAKER, GROUP_MAKER, libraries_for_cuda};
 use crate::world::World;
 
-/// `torch.load` without `map_location`.
+/// The rule about `torch.load` without `map_location`.
 pub(super) const LOAD: Code = Code(105);
-/// A device that a module chooses for itself.
+/// The rule about a device that a module chooses for itself.
 pub(super) const IN_MODULE: Code = Code(305);
-/// A model in evaluation mode that is run with gradients.
+/// The rule about a model in evaluation mode that runs with gradients.
 const WITH_GRADIENTS: Code = Code(506);
-/// A tensor that is made on the host only to be moved.
+/// The rule about a tensor that is created on the CPU only to be moved.
 pub(super) const COPIED: Code = Code(601);
-/// Double precision on MPS.
+/// The rule about double precision on MPS.
 pub(super) const DOUBLE_ON_MPS: Code = Code(701);
-/// A group of processes of which none chooses its GPU.
+/// The rule about a process group in which no process chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
-/// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
+/// Removes findings about machines without CUDA in functions that only run where CUDA is available.
 pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let dependent: Vec<(FileId, bool)> =
@@ -50,11 +51,13 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
         let of = |uses: Uses| Behind::of(program, &graph, uses, findings.iter().flat_map(Finding::ways));
         let refused = of(Uses::None);
-        // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
+        // If constructing or calling a module needs CUDA in any case, the module cannot be on another device.
         let bound = in_module.then(|| of(Uses::Making));
-        // Who comes there has taken one of some branches, whether or not it can be mended for itself.
+        // Code on the way to the place needs CUDA. If every branch on the way does, that counts too, even if each could be fixed
+        // separately.
         let needed = of(Uses::OnTheWay);
-        // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
+        // A module that chooses its own device is a bug even if other code needs CUDA, unless all code that constructs the module is
+        // visible.
         let made = (in_module && !project.is_built()).then_some(&needed);
         findings.retain_mut(|f| {
             let (code, in_module) = (f.code, f.code == IN_MODULE);
@@ -80,31 +83,31 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
     findings
 }
 
-/// Does it hang on machines without CUDA coming there?
+/// Does the assumption say that a machine without CUDA reaches the place?
 fn is_way(assumption: &Assumption) -> bool {
     matches!(assumption, Assumption::CudaMissing(_))
 }
 
-/// Is a finding told that depends on ways, if those of them do not count that come past a refusal, or past something that needs
-/// CUDA itself? What goes wrong with CUDA, too, is told of such machines then.
+/// Whether a finding is kept. Ways past a refusal to run without CUDA (`refuses`), or past code that needs CUDA itself (`needs`), do not
+/// count. If no other way is left, but the finding also fails with CUDA, it becomes a finding about machines with CUDA.
 fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way) -> bool) -> bool {
     if !f.assumes(is_way) || !f.ways().all(|way| refuses(way) || needs(way)) {
         return true;
     }
-    // Who refuses to go on without CUDA has thought of it.
+    // `take` the message for machines with CUDA. If every way refuses to continue without CUDA, the author has considered such machines.
     match f.where_cuda_is.take() {
         Some(message) if !f.ways().all(refuses) => {
             (f.world, f.message) = (World::Cuda, message);
             f.assumptions.retain(|a| !is_way(a));
             true
         }
-        // What refuses has thought of it. A use is told itself.
+        // A refusal on every way removes the finding. Code that needs CUDA on the way has a finding of its own.
         _ => !f.ways().all(refuses) && f.leave(),
     }
 }
 
-/// The findings without those about what functions make on the CPU by default, where the programs that use them have set
-/// another default, or all who make the object.
+/// Removes findings about what functions make on the CPU by default, where the programs that call them, or all code that constructs the
+/// object, set another default.
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     for project in projects_of(&findings, |f, _| f.by_default().is_some(), reading) {
@@ -126,7 +129,8 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
     findings
 }
 
-/// The findings without those about modules that the project makes itself and leaves on the CPU, or that it is still making.
+/// Removes findings about modules that the project constructs and leaves on the CPU, and about code that only runs while a module is
+/// constructed.
 pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let dependent: Vec<FileId> =
@@ -135,7 +139,7 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
         if !project.complete(reading, &|_| true) {
             continue;
         }
-        // A library is there for programs that are not in sight, which may move what it leaves where it is.
+        // Programs outside the project may use a library, and may move a module that the library itself leaves on the CPU.
         let shared = project.is_built();
         let graph = project.graph(reading);
         let files = graph.files();
@@ -159,7 +163,8 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
     findings
 }
 
-/// The findings without those of this kind of which something holds that the paths to their causes say. The files that lead there are read.
+/// Removes those of the findings that satisfy `asks` for which `holds` is true on the paths to their causes. Reads the files with these
+/// paths.
 pub(super) fn answered_by_callers(
     mut findings: Vec<Finding>,
     reading: &mut Reading<'_>,
@@ -180,8 +185,7 @@ pub(super) fn answered_by_callers(
     findings
 }
 
-/// The findings without those that all callers in the project have seen to: they call without gradients, or choose a GPU
-/// before.
+/// Removes findings about a problem that all callers in the project avoid: they switch gradients off, or choose a GPU before the call.
 pub(super) fn seen_to_by_callers(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let asks = |f: &Finding, _: &Program| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
     answered_by_callers(findings, reading, &asks, &|f, paths, reading| {
@@ -192,10 +196,10 @@ pub(super) fn seen_to_by_callers(findings: Vec<Finding>, reading: &mut Reading<'
     })
 }
 
-/// The findings without those about machines without CUDA, MPS among them, at places that only the processes of NCCL groups come to.
+/// Removes findings about machines without CUDA, and about MPS, at places that only processes of NCCL groups reach.
 pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    // Each process of a group loads onto the one GPU that a file came from.
+    // SD105 stays: each process of a group would load onto the one GPU that the file was saved from.
     let asks = |f: &Finding, _: &Program| f.code == DOUBLE_ON_MPS || f.code != LOAD && f.assumes(is_way);
     for project in projects_of(&findings, asks, reading) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER, GPU_GROUP_MAKER]));
@@ -221,10 +225,10 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
     findings
 }
 
-/// The findings without those about copies that a program makes once.
+/// Removes findings about copies that a program makes once.
 pub(super) fn copied_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let once = |f: &Finding, paths: &Paths<'_>| causes(f).into_iter().all(|place| paths.run_once(place));
-    // Other files can only show more calls: the project is read where something runs once as far as the files in sight say.
+    // Other files can only add calls. So the project is read only if the files read so far say that the place runs once.
     let copied = |f: &Finding, _: &Program| f.code == COPIED;
     let mut open: FxHashSet<Place> = FxHashSet::default();
     for project in projects_of(&findings, copied, reading) {

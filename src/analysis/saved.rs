@@ -1,4 +1,4 @@
-//! Loads of what the project itself has saved, or the project that it lies in.
+//! Refutes findings about loads of files that the project, or the project around it, saved itself.
 
 use super::around::files_around;
 use super::project::{Reading, mentions, projects};
@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::flow::{Load, Writers};
 use crate::link::Program;
 
-/// The findings without those about loads of what the project itself has saved from the CPU.
+/// Removes findings about loads of files that the project saved from the CPU.
 pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let known = |f: &Finding, program: &Program| -> Option<Vec<Load>> {
@@ -17,7 +17,7 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
     let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
     let files = dependent.map(|f| f.primary.place.file);
     for project in projects(files.collect::<Vec<_>>().into_iter(), reading) {
-        // What a framework's programs write, its examples read.
+        // Examples load what the programs of the framework around them have saved.
         let around = files_around(&project, reading);
         let project = project.and(around);
         let here = |f: &Finding| project.holds(f.primary.place.file, inputs);

@@ -1,4 +1,4 @@
-//! What comments and settings silence in the files that are read.
+//! What comments and settings suppress in the files that have been read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::source::Source;
 use crate::span::FileId;
 use crate::suppress::silencers;
 
-/// What is known of it, and what tells it of further files.
+/// The suppressions so far, and what is needed to find those of further files.
 #[derive(Default)]
 pub(super) struct Silences {
     pub(super) known: Arc<Silence>,
-    /// Do comments count?
+    /// Whether suppression comments count.
     pub(super) honor_comments: bool,
-    /// The settings of the files that were asked for, in their order.
+    /// The settings of the inputs, in their order.
     inputs: Vec<Arc<Settings>>,
-    /// Those of them that leave rules out in some files.
+    /// Those of them with rules that are off in some files.
     partial: Vec<Arc<Settings>>,
 }
 
@@ -37,7 +37,7 @@ impl Silences {
         Self { known: Arc::default(), honor_comments, inputs, partial }
     }
 
-    /// Takes in a file with the comments that were found in it.
+    /// Adds a file with the comments that were found in it.
     pub(super) fn add(&mut self, file: FileId, comments: &[Comment], source: &Source) {
         let comments = if self.honor_comments { comments } else { &[] };
         let off = self.off(file, &source.path);
@@ -47,8 +47,8 @@ impl Silences {
         }
     }
 
-    /// The rules that settings leave out in this file, and not in others. What is linted besides must not matter, so a file that
-    /// was not asked for has the settings of the nearest folder around it that has some.
+    /// The rules that settings switch off in this file but not everywhere. The result must not depend on which other files are linted. So a
+    /// file that is not an input has the settings of the nearest folder above it that has some.
     fn off(&self, file: FileId, path: &Path) -> Vec<Code> {
         if self.partial.is_empty() {
             return Vec::new();

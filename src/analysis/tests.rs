@@ -1,4 +1,4 @@
-//! A pass that panics takes nothing with it. Only here can a pass be broken on purpose.
+//! A pass that panics does not lose the findings of the others. Only a unit test can break a pass on purpose.
 
 mod needed;
 
@@ -10,7 +10,7 @@ use crate::config::{Overrides, Resolver, Where};
 use crate::discover::{Options, discover};
 use crate::rules::registry::registry;
 
-/// What is found in two files, of which one imports the other, if this pass panics.
+/// The analysis of two files, one of which imports the other, if this pass panics.
 fn with_broken(pass: Option<&str>) -> Analysis {
     let folder = tempfile::tempdir().expect("a folder");
     let write =

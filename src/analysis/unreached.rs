@@ -1,7 +1,7 @@
-//! What the rest of the project says of how sure a finding is: does anything use the function that it is in, and does anything in the
-//! project use an accelerator?
+//! Lowers the confidence of findings by what the rest of the project says. Does anything use the function of the finding? Does anything in
+//! the project use an accelerator?
 //!
-//! All of the project's files are asked, whatever part of it is linted: so a run over one file says what a run over all of it says.
+//! All files of the project count, whichever part of it is linted: a run over one file gives the same result as a run over all files.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,14 @@ use crate::source::read;
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 
-/// Words of projects that use accelerators, or leave them to a framework.
+/// Words in projects that use accelerators, or leave their choice to a framework.
 const ACCELERATORS: [&str; 8] = ["cuda", "device", "gpu", "mps", "accelerat", "xpu", "npu", "lightning"];
 
-/// What is in programs that are run: a file with a `__main__`.
+/// Text in files that are run as programs.
 const MAIN: &str = "__main__";
 
-/// Gives findings in code that nothing in their project calls low confidence, and those about numbers in programs that use no accelerator.
+/// Gives low confidence to findings in code that nothing in the project calls, and to findings about meetings and number formats in
+/// projects that use no accelerator.
 pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let open = |f: &Finding| f.confidence == Confidence::Likely;
@@ -63,7 +64,7 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
     findings
 }
 
-/// The names under which a place is called.
+/// The names by which other code can refer to a place.
 struct Names;
 
 impl Names {
@@ -76,7 +77,8 @@ impl Names {
     }
 }
 
-/// The function or class around a place that nothing calls. `unused` says whether nothing in the project uses a name, besides that place.
+/// The name of the function or class around a place that nothing calls. `unused`: whether nothing in the project uses this name outside
+/// this span.
 fn uncalled(
     program: &Program,
     place: Place,
@@ -86,7 +88,7 @@ fn uncalled(
     let (m, f) = function_at(program, place)?;
     let ir = &program.get(m).ir;
     let function = ir.function(f);
-    // Anybody may call what a library offers.
+    // Code outside the project may call what a library offers.
     let own = |name: Sym| !library || crate::ir::is_private(name.as_str());
     let Some(class) = function.class else {
         return (is_plain(ir, f, function) && own(function.name) && unused(function.name, function.span))
@@ -96,12 +98,13 @@ fn uncalled(
     if class.decorators.len == 0 && own(class.name) && unused(class.name, class.span) {
         return Some(class.name);
     }
-    // A base calls what it knows, under names that nobody else says.
+    // A base class may call a method by a name that occurs nowhere else.
     let alone = class.bases.len == 0 && is_plain(ir, f, function);
     (alone && own(function.name) && unused(function.name, function.span)).then_some(function.name)
 }
 
-/// Is it only called where its name stands? Not what a decorator hands over, nor what Python calls by itself.
+/// Is the function only called where its name occurs? Not a function with a decorator, nor one that Python or a test runner calls by
+/// itself.
 fn is_plain(ir: &Module, f: FuncId, function: &Function) -> bool {
     let name = function.name.as_str();
     f != FuncId(0)
@@ -111,36 +114,36 @@ fn is_plain(ir: &Module, f: FuncId, function: &Function) -> bool {
         && !name.starts_with("test")
 }
 
-/// What the files of a project say.
+/// Which names the files of a project use.
 #[derive(Default)]
 struct Said {
-    /// The Python files that have each name in their text.
+    /// The indices in `code` of the Python files whose text contains each name.
     files: FxHashMap<Sym, Vec<usize>>,
-    /// All of them, each lowered once it is asked.
+    /// All Python files of the project. Each is lowered when it is first needed.
     code: Vec<Code>,
-    /// The names in other texts, of which nobody knows what they do with them: configurations, notebooks.
+    /// The names in other texts, such as configurations and notebooks. What these do with a name is unknown.
     elsewhere: FxHashSet<Sym>,
-    /// Does one of the files speak of an accelerator?
+    /// Whether a file mentions an accelerator.
     accelerator: bool,
-    /// Is one of them a program?
+    /// Whether a file is a program.
     program: bool,
 }
 
 /// A Python file.
 struct Code {
     path: PathBuf,
-    /// It has been read: its text need not be the one on the disk.
+    /// The file, if the run has already read it. Its text may differ from the text on the disk.
     known: Option<ModIdx>,
     lowered: OnceLock<Option<Module>>,
 }
 
 impl Said {
-    /// By all of the project's files, and what else may name what is in them.
+    /// Searches all of the project's files, and `others`, for these names.
     fn of(project: &Project<'_>, others: &[PathBuf], names: &FxHashSet<Sym>) -> Self {
         let wanted: Vec<Sym> = names.iter().copied().collect();
         let finder = AhoCorasick::new(wanted.iter().map(|name| name.as_str())).ok();
         let (accelerator, program) = (AtomicBool::new(false), AtomicBool::new(false));
-        // Once one file has it, the others need not be searched.
+        // After a word has been found in one file, the other files are not searched for it.
         let note = |found: &AtomicBool, text: &str, words: &[&str]| {
             if !found.load(Relaxed) && super::project::mentions(text, words) {
                 found.store(true, Relaxed);
@@ -178,7 +181,7 @@ impl Said {
         Self { files, code: code.collect(), elsewhere, accelerator, program }
     }
 
-    /// Does anything use the name, besides what stands in this place of this file?
+    /// Does anything use the name outside `own` in this file?
     fn is_used(&self, program: &Program, name: Sym, path: &Path, own: Span) -> bool {
         self.elsewhere.contains(&name)
             || self.files.get(&name).is_some_and(|files| {
@@ -191,7 +194,7 @@ impl Said {
 }
 
 impl Code {
-    /// The file, lowered; nothing if it cannot be read.
+    /// The lowered file; `None` if it cannot be read.
     fn module<'a>(&'a self, program: &'a Program) -> Option<&'a Module> {
         if let Some(known) = self.known {
             return Some(&program.get(known).ir);
@@ -204,15 +207,15 @@ impl Code {
     }
 }
 
-/// Does the file use the name, besides in this place? An import, an entry of `__all__` and a comment are no uses. A text may be: the name of
-/// what is looked up in a registry.
+/// Does the file use the name outside this span? An import, an entry of `__all__` and a comment are no uses. A string may be one: a key in
+/// a registry, for example.
 fn uses(ir: &Module, name: Sym, own: Option<Span>) -> bool {
     let exported = exported(ir);
     let besides = |n: usize| {
         let at = ir.expr_spans[n];
         !own.is_some_and(|own| own.contains(at)) && !exported.iter().any(|all| all.contains(at))
     };
-    // Under another name it may be used anywhere.
+    // Imported under another name, it may be used anywhere.
     let renamed = |import: &Import| {
         let kept = match import.target {
             Some(Var::Local(slot) | Var::Global(slot)) => {
@@ -236,7 +239,7 @@ fn uses(ir: &Module, name: Sym, own: Option<Span>) -> bool {
     })
 }
 
-/// Where the file says what `import *` takes from it.
+/// The values of `__all__` in the file.
 fn exported(ir: &Module) -> Vec<Span> {
     let names = |target: ExprId| ir.variable_of(target).is_some_and(|name| name.as_str() == "__all__");
     let all = ir.stmts.iter().filter_map(|stmt| match *stmt {
@@ -247,18 +250,18 @@ fn exported(ir: &Module) -> Vec<Span> {
     all.map(|value| ir.span(value)).collect()
 }
 
-/// May the byte be in what Python calls a name?
+/// Can the byte be part of a Python name?
 fn is_part(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || !c.is_ascii()
 }
 
-/// Is it a word, and not a part of one?
+/// Is this range a whole word?
 fn is_whole(text: &[u8], at: Range<usize>) -> bool {
     let before = at.start.checked_sub(1).and_then(|n| text.get(n));
     !before.into_iter().chain(text.get(at.end)).any(|&c| is_part(c))
 }
 
-/// The words of a text: what Python may call a name.
+/// The words of a text that can be Python names.
 fn words(text: &str) -> impl Iterator<Item = &[u8]> {
     text.as_bytes().split(|&c| !is_part(c)).filter(|word| !word.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The file of a baseline: JSON with one line for each kind of finding, sorted, so that differences are small and merge.
+//! The file of a baseline: JSON, with one sorted line for each kind of finding, so that diffs are small and merges rarely conflict.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub enum BaselineError {
     /// It cannot be read.
     #[error("cannot read the baseline `{}`: {}", .0.display(), io_reason(.1))]
     Unreadable(PathBuf, io::Error),
-    /// It is no JSON, or JSON of another kind.
+    /// It is not JSON, or JSON of another kind.
     #[error("`{}` is not a valid baseline: {reason}; delete it and run `samedevice check --update-baseline` to create a new one", .path.display())]
     Malformed {
         /// The file.
@@ -48,7 +48,7 @@ struct Document {
 struct Line {
     code: String,
     fingerprint: String,
-    /// What is marked.
+    /// The marked code.
     marked: String,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     count: usize,
@@ -95,7 +95,7 @@ fn parse(text: &str) -> Result<Baseline, String> {
             let fingerprint: Fingerprint =
                 line.fingerprint.parse().map_err(|()| unknown("fingerprint", &line.fingerprint))?;
             let entry = Entry { count: line.count, marked: line.marked, reached_from: line.reached_from };
-            // After a merge of two branches, one finding may be there twice.
+            // After a merge of two branches, the file may contain one finding twice.
             let known =
                 entries.entry(Identity { path: path.clone(), rule, fingerprint }).or_insert(entry.clone());
             known.count = known.count.max(entry.count);
@@ -108,12 +108,12 @@ fn parse(text: &str) -> Result<Baseline, String> {
     Ok(Baseline { entries })
 }
 
-/// The rule that is written `SD101`.
+/// The code in a text such as `SD101`.
 fn code(text: &str) -> Option<Code> {
     text.strip_prefix("SD")?.parse().ok().map(Code)
 }
 
-/// Writes a baseline, all of it or nothing. Does nothing if the file says the same already.
+/// Writes a baseline completely, or not at all. Does nothing if the file has the same content.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -126,7 +126,7 @@ pub fn write(path: &Path, baseline: &Baseline) -> Result<(), BaselineError> {
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link.
+    // If the path is a link, the link stays and its target is written.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     prepared(&target, text.as_bytes())?.persist(&target)?;
     Ok(())
@@ -157,7 +157,7 @@ fn text(baseline: &Baseline) -> String {
     text
 }
 
-/// Neither keys nor values of these can fail to be written.
+/// Serialises a value whose keys and values can always be written as JSON.
 fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What a baseline knows a finding by.
+//! How a baseline identifies a finding.
 
 use std::path::Path;
 
@@ -9,22 +9,22 @@ use crate::span::{FileId, Place};
 
 use super::Told;
 
-/// What a finding is known by, whatever row it is in.
+/// The identity of a finding. It does not depend on the row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Identity {
-    /// The file of the cause, from the baseline's folder, with `/`.
+    /// The path of the file of the cause, relative to the baseline's folder, with `/`.
     pub path: String,
     /// The rule.
     pub rule: Code,
-    /// Of rule, path, statement and what is marked in it.
+    /// The hash of rule, path, statement and marked code.
     pub fingerprint: Fingerprint,
 }
 
-/// The characters of a marked expression that a baseline shows.
+/// How many characters of the marked expression a baseline shows.
 const SHOWN: usize = 60;
 
-/// The places of each finding as a baseline in `folder` (absolute) sees them: that of the cause, and those of the same cause
-/// ([`Finding::repeated`]), in this order.
+/// The places of each finding, as a baseline in `folder` (absolute) identifies them: first the place of the cause, then
+/// [`Finding::repeated`].
 pub fn identities(sources: &Sources, folder: &Path, findings: &[Finding]) -> Vec<Vec<Told>> {
     let mut prints = Prints::new(sources, |source| path_from(folder, &source.path));
     let name = |file: FileId| path_from(folder, &sources.get(file).path);
@@ -58,7 +58,7 @@ fn shown(text: &str) -> String {
     words
 }
 
-/// The path as seen from the folder, with `/`: the same on every machine that has the project, wherever that is. Both are absolute.
+/// The path relative to the folder, with `/`. It is the same on every machine with the project. Both arguments are absolute.
 fn path_from(folder: &Path, path: &Path) -> String {
     let shared = folder.components().zip(path.components()).take_while(|(a, b)| a == b).count();
     let up = folder.components().skip(shared).map(|_| "..".into());

@@ -1,7 +1,7 @@
-//! A baseline: the findings that a project has accepted, in a file that is checked in. A run with a baseline tells what is new.
+//! A baseline: a file, under version control, with the findings that a project accepts. A run with a baseline reports only new findings.
 //!
-//! A finding is known by its rule, the file of its cause, the tokens of the statement and those that are marked ([`Identity`]); rows are not
-//! in it. Of equal ones in a file the baseline keeps the number. So inserted lines, moved functions and what a formatter does change nothing.
+//! A finding is identified by its rule, the file of its cause, the tokens of the statement and the marked tokens ([`Identity`]), not by its
+//! row. The baseline counts equal findings in a file. So inserted lines, moved functions and formatting change nothing.
 
 mod document;
 mod identity;
@@ -35,51 +35,51 @@ pub struct Baseline {
 struct Entry {
     /// How many there are.
     count: usize,
-    /// What is marked, for whoever reads the file.
+    /// The marked code, for people who read the file.
     marked: String,
-    /// The files, besides that of the cause, whose check finds it: paths from the baseline's folder.
+    /// The other files whose check finds it: paths relative to the baseline's folder.
     reached_from: Vec<String>,
 }
 
-/// A place of a finding as a baseline sees it.
+/// A place of a finding, as a baseline identifies it.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// What it is known by.
+    /// Its identity.
     pub identity: Identity,
-    /// What is marked.
+    /// The marked code.
     pub marked: String,
-    /// The files, besides that of the cause, whose check finds it: paths from the baseline's folder.
+    /// The files other than the file of the cause whose check finds it: paths relative to the baseline's folder.
     pub reached_from: Vec<String>,
 }
 
-/// What a run has looked at, of the project's files.
+/// Which files of the project a run has checked.
 pub trait Looked {
-    /// Was this file (a path from the baseline's folder) checked for this rule, and wholly? A file that is gone counts as checked.
+    /// Was this file (a path relative to the baseline's folder) checked for this rule, and completely? A deleted file counts as checked.
     fn is_checked(&self, path: &str, rule: Code) -> bool;
 }
 
 /// The difference between a baseline and the findings of a run.
 #[derive(Debug, Default)]
 pub struct Difference {
-    /// For each place: is it in the baseline?
+    /// For each place, whether it is in the baseline.
     pub known: Vec<bool>,
-    /// What is in the baseline and no longer found, though everything was checked that it depends on.
+    /// Entries of the baseline that the run did not find, although it checked all files that they depend on.
     pub stale: Vec<Stale>,
 }
 
 /// Equal entries that are no longer found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stale {
-    /// What they were known by.
+    /// Their identity.
     pub identity: Identity,
-    /// What was marked.
+    /// The marked code.
     pub marked: String,
     /// How many are gone.
     pub count: usize,
 }
 
 impl Baseline {
-    /// The number of findings in it.
+    /// The number of findings in the baseline.
     pub fn len(&self) -> usize {
         self.entries.values().map(|entry| entry.count).sum()
     }
@@ -89,7 +89,7 @@ impl Baseline {
         self.entries.is_empty()
     }
 
-    /// Compares it with what a run tells. Of equal places the first ones are known.
+    /// Compares the baseline with the findings of a run. Of several equal places, the first ones are known.
     pub fn compare<'a>(&self, told: impl Iterator<Item = &'a Told>, looked: &dyn Looked) -> Difference {
         let mut left: BTreeMap<&Identity, usize> =
             self.entries.iter().map(|(identity, entry)| (identity, entry.count)).collect();
@@ -118,7 +118,7 @@ impl Baseline {
         Difference { known, stale }
     }
 
-    /// Takes out what is no longer found.
+    /// Removes stale entries.
     pub fn remove(&mut self, stale: &[Stale]) {
         for gone in stale {
             if let Some(entry) = self.entries.get_mut(&gone.identity) {
@@ -128,7 +128,7 @@ impl Baseline {
         self.entries.retain(|_, entry| entry.count > 0);
     }
 
-    /// Puts a finding in.
+    /// Adds a finding.
     pub fn add(&mut self, told: &Told) {
         let entry = self.entries.entry(told.identity.clone()).or_insert_with(|| Entry {
             count: 0,

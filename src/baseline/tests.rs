@@ -1,7 +1,7 @@
 use super::*;
 use crate::report::fingerprint::Fingerprint;
 
-/// A finding of rule 101 that is known by this name.
+/// A finding of SD101 with this name as its identity.
 fn told(name: &str) -> Told {
     let fingerprint: Fingerprint = format!("{:016x}", name.len()).parse().expect("a fingerprint");
     let identity = Identity { path: format!("{name}.py"), rule: Code(101), fingerprint };
@@ -14,7 +14,7 @@ fn made_of(all: &[Told]) -> Baseline {
     baseline
 }
 
-/// These files were checked.
+/// A run that has checked these files.
 struct Files(&'static [&'static str]);
 
 impl Looked for Files {
@@ -45,7 +45,7 @@ fn of_equal_findings_the_number_counts() {
 fn only_what_was_checked_can_be_stale() {
     let baseline = made_of(&[told("a")]);
     assert!(baseline.compare([].iter(), &Files(&["bb.py"])).stale.is_empty());
-    // What two other files lead to is gone if neither of them leads there any more.
+    // A finding that two other files lead to is only stale if both files were checked and neither leads there.
     let reached = Told { reached_from: vec!["bb.py".into(), "ccc.py".into()], ..told("a") };
     let baseline = made_of(&[reached]);
     assert!(baseline.compare([].iter(), &Files(&["a.py", "bb.py"])).stale.is_empty());

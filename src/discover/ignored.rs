@@ -1,8 +1,8 @@
-//! What Git and its friends ignore: `.ignore`, `.gitignore`, `.git/info/exclude`, `core.excludesFile`.
+//! Files that Git and similar tools ignore: `.ignore`, `.gitignore`, `.git/info/exclude`, `core.excludesFile`.
 //!
-//! Precedence, as in ripgrep and Ruff: a `.ignore` goes before a `.gitignore`, that before
-//! `.git/info/exclude`, that before the user's global file; of files of one kind the nearest decides.
-//! `.gitignore` counts outside a repository, too, but never beyond a repository's root.
+//! The precedence is the same as in ripgrep and Ruff: `.ignore`, then `.gitignore`, then `.git/info/exclude`, then the user's global file.
+//! Of several files of one kind, the nearest decides. A `.gitignore` also counts outside a repository, but never beyond the root of a
+//! repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use rustc_hash::FxHashMap;
 
 use crate::source::read::text;
 
-/// The rules that hold in one folder; those of the folders above are behind `parent`.
+/// The rules in one folder. `parent` has the rules of the folders above.
 #[derive(Debug)]
 pub struct Folder {
     parent: Option<Arc<Folder>>,
-    /// Is this the root of a repository?
+    /// Whether this is the root of a repository.
     repository: bool,
     ignore: Gitignore,
     gitignore: Gitignore,
     exclude: Gitignore,
 }
 
-/// Reads the rules of folders, each file once.
+/// A cache of the rules of folders. It reads each file once.
 #[derive(Debug)]
 pub struct Rules {
     global: Gitignore,
@@ -34,13 +34,13 @@ pub struct Rules {
 impl Rules {
     /// `cwd` is the absolute working directory.
     pub fn new(cwd: &Path) -> Self {
-        // The global file's patterns are relative to each repository; without a leading slash they match
-        // anywhere, and those with one are rare enough to take the working directory for it, as ripgrep does.
+        // The patterns of the global file are relative to each repository. Patterns without a leading slash match anywhere. Patterns with
+        // one are rare, so they are relative to the working directory, as in ripgrep.
         let (global, _) = GitignoreBuilder::new(cwd).build_global();
         Self { global, folders: FxHashMap::default() }
     }
 
-    /// The rules for what lies in this absolute folder.
+    /// The rules for the contents of this absolute folder.
     pub fn folder(&mut self, path: &Path) -> Arc<Folder> {
         if let Some(folder) = self.folders.get(path) {
             return Arc::clone(folder);
@@ -82,8 +82,8 @@ impl Rules {
     }
 }
 
-/// Where a repository's own `info/exclude` is, given its `.git`. In a worktree that is a file
-/// (`gitdir: …/.git/worktrees/name`), and `commondir` in there leads to the repository.
+/// The path of a repository's own `info/exclude`, from its `.git`. In a worktree, `.git` is a file (`gitdir: …/.git/worktrees/name`), and
+/// the file `commondir` in that folder leads to the repository.
 fn exclude_file(git: &Path) -> PathBuf {
     let common = || {
         let pointer = text(git).ok()?;
@@ -94,7 +94,7 @@ fn exclude_file(git: &Path) -> PathBuf {
     common().unwrap_or_else(|| git.to_owned()).join("info/exclude")
 }
 
-/// A file's patterns, relative to `root`. Lines that are no patterns are skipped, as Git does.
+/// The patterns of a file, relative to `root`. Skips invalid lines, like Git.
 fn read(root: &Path, file: &Path) -> Gitignore {
     if !file.is_file() {
         return Gitignore::empty();

@@ -1,7 +1,6 @@
-//! Paths → the Python files and notebooks to lint, in a stable order, each with its settings.
+//! From paths to the Python files and notebooks to lint, in a stable order, each with its settings.
 //!
-//! Links to files are followed, links to folders are not (so there are no cycles), unless they are named on
-//! the command line.
+//! Links to files are followed. Links to folders are not followed, so there are no cycles, unless the command line names them.
 
 mod ignored;
 mod project;
@@ -27,53 +26,53 @@ pub use self::root::{Roots, project_root};
 pub struct Input {
     /// Absolute.
     pub path: PathBuf,
-    /// As people see it: relative to the working directory, with `/`.
+    /// The name in messages: the path relative to the working directory, with `/`.
     pub name: String,
     /// The root of the project that it belongs to, absolute.
     pub root: Arc<Path>,
-    /// What holds for this file.
+    /// The settings for this file.
     pub settings: Arc<Settings>,
     /// Its bytes, if they do not come from the disk.
     pub bytes: Option<Vec<u8>>,
-    /// Was it asked for by its name, or was it found in a folder?
+    /// Whether the command line names it. If not, it was found in a folder.
     pub named: bool,
 }
 
-/// A file that was met and is not linted.
+/// A file that discovery found and that is not linted.
 #[derive(Clone, Debug)]
 pub struct Skipped {
-    /// As people see it.
+    /// The name in messages.
     pub name: String,
-    /// Do its settings ask for everything to be checked?
+    /// Whether its settings are strict: they ask for everything to be checked.
     pub strict: bool,
 }
 
-/// How to look.
+/// The options of a search.
 #[derive(Debug)]
 pub struct Options {
     /// The absolute working directory.
     pub cwd: PathBuf,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Discovery {
     /// The files, sorted by path, each once.
     pub files: Vec<Input>,
-    /// A Python file that is excluded or ignored, if folders were looked through and all of them are.
+    /// A Python file that is excluded or ignored, if folders were searched and all of their Python files are.
     pub excluded: Option<Skipped>,
-    /// What went wrong. The rest was found.
+    /// What went wrong. The other files were found.
     pub errors: Vec<DiscoverError>,
 }
 
-/// Something that could not be looked at.
+/// A path that could not be searched.
 #[derive(Debug)]
 pub enum DiscoverError {
-    /// A path of the command line that is not there.
+    /// A path of the command line that does not exist.
     Missing(PathBuf),
-    /// A file or folder that the operating system does not show, and its words.
+    /// A file or folder that the operating system does not let us read, with its message.
     Unreadable(PathBuf, String),
-    /// The configuration of a folder is wrong.
+    /// An error in the configuration of a folder.
     Config(ConfigError),
 }
 
@@ -87,8 +86,8 @@ impl fmt::Display for DiscoverError {
     }
 }
 
-/// Finds the Python files that these paths (relative ones to `options.cwd`) stand for. A file that is named
-/// is linted whatever it is called and whoever ignores it, unless the settings have `force-exclude`.
+/// Finds the Python files for these paths. Relative paths are relative to `options.cwd`. A named file is linted even if its name is unusual
+/// or it is ignored, unless the settings have `force-exclude`.
 pub fn discover(paths: &[PathBuf], options: &Options, resolver: &mut Resolver) -> Discovery {
     let mut walk = Walk {
         options,
@@ -121,11 +120,11 @@ pub fn discover(paths: &[PathBuf], options: &Options, resolver: &mut Resolver) -
     walk.finish()
 }
 
-/// The input for text that does not come from the disk, as if it were the file `name`. `None`: that file is
-/// excluded and the settings have `force-exclude`.
+/// The input for a text that does not come from the disk, treated as the file `name`. `None`: that file is excluded and the settings have
+/// `force-exclude`.
 ///
 /// # Errors
-/// If the configuration that holds for that name is wrong.
+/// If the configuration for that name is wrong.
 pub fn virtual_file(
     name: &Path,
     bytes: Vec<u8>,
@@ -147,15 +146,15 @@ struct Walk<'a> {
     resolver: &'a mut Resolver,
     rules: Rules,
     roots: Roots,
-    /// Links to files that the walk met, with what they lead to.
+    /// Links to files that the walk found, with their targets.
     links: FxHashMap<PathBuf, PathBuf>,
-    /// Folders and Python files that the walk met and that are excluded or ignored, and whether their settings are strict.
+    /// Folders and Python files that the walk found and that are excluded or ignored; and whether their settings are strict.
     left_out: Vec<(PathBuf, bool)>,
     found: Discovery,
 }
 
 impl Walk<'_> {
-    /// A file that is named on the command line.
+    /// Adds a file that the command line names.
     fn named(&mut self, path: &Path) {
         let Some(settings) = self.settings(path.parent().unwrap_or(path)) else { return };
         let root = self.root(path);
@@ -165,7 +164,7 @@ impl Walk<'_> {
         self.add(path, settings, true);
     }
 
-    /// A folder that is named on the command line.
+    /// Searches a folder that the command line names.
     fn folder(&mut self, root: &Path) {
         let Some(settings) = self.settings(root) else { return };
         if settings.force_exclude && excluded(root, &settings, &self.root(root)) {
@@ -191,7 +190,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at what the walk met; `false`: do not go into it.
+    /// Handles an entry of the walk; `false`: the walk does not enter it.
     fn visit(&mut self, entry: &DirEntry) -> bool {
         let path = entry.path();
         let kind = entry.file_type();
@@ -209,7 +208,7 @@ impl Walk<'_> {
             return false;
         }
         if kind.is_symlink() {
-            // Links to folders, links to nowhere (such as an editor's lock) and pipes are no files.
+            // Links to folders, broken links (such as an editor's lock) and pipes are not files.
             let Ok(target) = path.canonicalize() else { return false };
             if !target.is_file() {
                 return false;
@@ -228,12 +227,12 @@ impl Walk<'_> {
         self.found.files.push(Input { path: path.to_owned(), name, root, settings, bytes: None, named });
     }
 
-    /// The settings of a folder; `None`, once the error is noted, if they are wrong.
+    /// The settings of a folder. `None` if they are wrong; then the error has been noted.
     fn settings(&mut self, folder: &Path) -> Option<Arc<Settings>> {
         match self.resolver.settings(folder) {
             Ok(settings) => Some(settings),
             Err(error) => {
-                // Every file below meets the same mistake again.
+                // Every file below this folder has the same error, so it is noted once.
                 if !self.found.errors.iter().any(|e| matches!(e, DiscoverError::Config(_))) {
                     self.found.errors.push(DiscoverError::Config(error));
                 }
@@ -249,10 +248,10 @@ impl Walk<'_> {
     fn finish(self) -> Discovery {
         let excluded = if self.found.files.is_empty() { self.example_left_out() } else { None };
         let Discovery { mut files, errors, .. } = self.found;
-        // What is named goes before what is only found.
+        // If a path was both named and found in a folder, the named input wins.
         files.sort_by(|a, b| a.path.cmp(&b.path).then(b.named.cmp(&a.named)));
         files.dedup_by(|a, b| a.path == b.path);
-        // A link to a file that is linted anyway would only say everything twice.
+        // A link to a file that is also linted would only repeat all findings.
         let links = self.links;
         let is_link = |input: &Input| links.contains_key(&input.path);
         let mut linted: FxHashSet<PathBuf> =
@@ -261,7 +260,7 @@ impl Walk<'_> {
         Discovery { files, excluded, errors }
     }
 
-    /// One of the Python files that are excluded or ignored, if there is one; of much that is, not all is looked at.
+    /// A Python file that is excluded or ignored, if there is one. Searches only a limited number of entries.
     fn example_left_out(&self) -> Option<Skipped> {
         let below = |(path, strict): &(PathBuf, bool)| {
             let entries = WalkDir::new(path).sort_by_file_name().into_iter().filter_map(Result::ok);
@@ -274,21 +273,21 @@ impl Walk<'_> {
     }
 }
 
-/// Is the file or folder, or a folder above it within the project, excluded?
+/// Is the file, the folder, or a folder above it in the project excluded?
 fn excluded(path: &Path, settings: &Settings, project: &Path) -> bool {
     let top = if path.starts_with(&settings.root) { &settings.root } else { project };
     path.ancestors().take_while(|p| *p != top).any(|p| settings.excludes(p))
 }
 
-/// So much of what is excluded is searched for a Python file.
+/// How many excluded entries are searched for a Python file.
 const MAX_LEFT_OUT: usize = 1000;
 
-/// Is it a file to be linted where it is found in a folder?
+/// Is a file with this name linted if it is found in a folder?
 fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py" || extension == "pyi") || is_notebook(path)
 }
 
-/// The path from the root, without `.` and `..`. Links are followed only where a `..` would else lead astray.
+/// The absolute path, without `.` and `..`. Resolves links only if a `..` follows them, because the result would be wrong otherwise.
 pub fn absolute(path: &Path, cwd: &Path) -> PathBuf {
     let path = std::path::absolute(cwd.join(path)).unwrap_or_else(|_| cwd.join(path));
     if !path.components().any(|component| component == Component::ParentDir) {
@@ -297,7 +296,7 @@ pub fn absolute(path: &Path, cwd: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     match (folder, path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
-        // It ends with `..`.
+        // The path ends with `..`.
         _ => path.canonicalize().unwrap_or(path),
     }
 }

@@ -1,4 +1,4 @@
-//! All files of a project, whatever part of it is linted.
+//! All files of a project, whichever part of it is linted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::is_python;
 use super::root::Roots;
 use crate::config::Settings;
 
-/// Larger projects are not looked through.
+/// The largest number of files in a project that is searched.
 pub const MAX_FILES: usize = 2_000;
-/// Nor are folders that hold more than that, be it data.
+/// The largest number of entries in a project's folders, including data, that are searched.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Of what else may name a project's functions and classes: notebooks, settings, scripts, and what is written about them.
+/// Extensions of other files that may name a project's functions and classes: configuration, scripts and documentation.
 const TEXTS: [&str; 10] = ["yaml", "yml", "json", "toml", "cfg", "ini", "sh", "md", "rst", "txt"];
-/// Longer ones are data.
+/// The size in bytes above which a text file counts as data.
 const LONGEST_TEXT: u64 = 1 << 20;
 
-/// The Python files and notebooks of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
-/// projects of its own. `None`: it is too large.
+/// The Python files and notebooks of the project with this root, sorted. Leaves out files that the settings exclude, files that Git
+/// ignores, and projects inside this one. `None`: the project is too large.
 pub fn project_files(root: &Arc<Path>, settings: &Settings, roots: &mut Roots) -> Option<Vec<PathBuf>> {
     files_of(root, settings, roots, &is_python)
 }
 
-/// The project's other texts that may name what is in its Python files, in the same way.
+/// The other text files of the project, which may name its functions and classes, by the same rules.
 pub fn project_texts(root: &Arc<Path>, settings: &Settings, roots: &mut Roots) -> Option<Vec<PathBuf>> {
     let text = |path: &Path| {
         path.extension().is_some_and(|e| TEXTS.iter().any(|text| e == *text))

@@ -1,4 +1,4 @@
-//! Which project a file belongs to.
+//! Finds the root of the project that a file belongs to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::source::read;
 
 const MARKERS: [&str; 5] = ["pyproject.toml", "samedevice.toml", ".samedevice.toml", "setup.cfg", ".git"];
 
-/// What lies at the top of most projects, for those that have none of the marks: a repository that was downloaded without
-/// its history, say.
+/// Files at the root of most projects. They identify the root of a project without any of the usual marks, such as a repository that was
+/// downloaded without its history.
 const HINTS: [&str; 9] = [
     "LICENSE",
     "LICENSE.md",
@@ -23,33 +23,33 @@ const HINTS: [&str; 9] = [
     "Pipfile",
 ];
 
-/// So many folders without `__init__.py` may lie between two packages, one within the other (PEP 420).
+/// How many folders without `__init__.py` may be between an outer and an inner package (PEP 420).
 const MAX_PLAIN: usize = 3;
 
-/// So many files of a folder are asked what they import, each at its beginning of so many bytes.
+/// How many files of a folder are searched for imports; and next, how many bytes at the beginning of each.
 const MAX_READ: usize = 64;
 const HEAD: u64 = 1 << 14;
 
-/// Finds projects' roots and remembers what it saw on the way.
+/// Finds the roots of projects and caches what it has found.
 #[derive(Debug, Default)]
 pub struct Roots {
-    /// What is known for certain, by folder.
+    /// The roots that are certain, by folder.
     known: FxHashMap<PathBuf, Arc<Path>>,
-    /// The nearest marked folder upwards, by folder.
+    /// The nearest marked ancestor, by folder.
     marked: Nearest,
-    /// The nearest folder upwards that looks like the top of a project, by folder.
+    /// The nearest ancestor that looks like the root of a project, by folder.
     hinted: Nearest,
-    /// The folder that holds the top-most package, by folder.
+    /// The folder that contains the outermost package, by folder.
     unpackaged: FxHashMap<PathBuf, Arc<Path>>,
-    /// The roots that what lies below them belongs to, unless it has a root of its own.
+    /// The roots of folders that are linted as a whole. Folders below them without a root of their own belong to them.
     tops: Vec<Arc<Path>>,
 }
 
 impl Roots {
-    /// The project's root for the files in this absolute folder: the nearest folder upwards that holds one of
-    /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the nearest that
-    /// [`Roots::add_top`] has named; else the folder that holds the top-most package; else the one from which files import what is in
-    /// the folder; else the folder itself.
+    /// The project's root for the files in this absolute folder. It is the first of these that exists: the nearest ancestor with one of the
+    /// usual marks; the nearest ancestor that is not a package and contains the project's licence or requirements; the nearest folder from
+    /// [`Roots::add_top`]; the folder that contains the outermost package; the folder from which files import the contents of this folder;
+    /// the folder itself.
     pub fn of(&mut self, folder: &Path) -> Arc<Path> {
         if let Some(root) = self.known.get(folder) {
             return Arc::clone(root);
@@ -59,14 +59,14 @@ impl Roots {
         root
     }
 
-    /// Notes that the root for the files in this absolute folder has been found: nobody looks for it again.
+    /// Sets the root for the files in this absolute folder, so that it is not searched for again.
     pub fn learn(&mut self, folder: &Path, root: &Arc<Path>) {
         self.known.entry(folder.to_owned()).or_insert_with(|| Arc::clone(root));
         self.note_top(root);
     }
 
-    /// Notes that somebody asks for everything in this absolute folder. Its root is the root of all folders below it that nothing marks:
-    /// they are parts of one project, and import from each other.
+    /// Notes that this absolute folder is linted as a whole. Its root becomes the root of all folders below it without a mark: they are
+    /// parts of one project, and import from each other.
     pub fn add_top(&mut self, folder: &Path) {
         let root = self.of(folder);
         self.note_top(&root);
@@ -94,7 +94,7 @@ impl Roots {
         if let Some(known) = self.unpackaged.get(folder) {
             return Arc::clone(known);
         }
-        // Between packages there may be folders that are none: what is in them is imported by its full name as well.
+        // Folders without `__init__.py` may be between packages. Files in them are also imported by their full names.
         let package = folder.ancestors().take(MAX_PLAIN + 1).find(|f| f.join("__init__.py").exists());
         let above = package.and_then(Path::parent);
         let root = match above {
@@ -105,15 +105,15 @@ impl Roots {
         root
     }
 
-    /// The folder that holds the top-most package, from one that holds a package.
+    /// The folder that contains the outermost package, starting from a folder that contains a package.
     fn above_packages(&mut self, holder: &Path) -> Arc<Path> {
         let inside = holder.ancestors().take(MAX_PLAIN + 1).any(|f| f.join("__init__.py").exists());
         if inside { self.unpackaged(holder) } else { holder.into() }
     }
 }
 
-/// The folder from which files import what is in this one by its full name, through folders that need no `__init__.py` (PEP 420): the
-/// top-most of those that hold a Python file which does.
+/// The folder from which files import the contents of this folder by their full names, through folders without `__init__.py` (PEP 420). If
+/// several folders contain such a file, the outermost one.
 fn imported_from(folder: &Path) -> Option<&Path> {
     let mut from = None;
     let mut inside = folder;
@@ -127,7 +127,7 @@ fn imported_from(folder: &Path) -> Option<&Path> {
     from
 }
 
-/// Does a Python file in the folder import the one of this name?
+/// Does a Python file in the folder import a package with this name?
 fn imports(holder: &Path, name: &str) -> bool {
     let Ok(entries) = std::fs::read_dir(holder) else { return false };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -142,7 +142,7 @@ fn imports(holder: &Path, name: &str) -> bool {
     heads.any(|head| String::from_utf8_lossy(&head).lines().any(is_import))
 }
 
-/// What was found of each folder: the nearest one upwards, that one included.
+/// For each folder, the nearest ancestor that was found, or the folder itself.
 type Nearest = FxHashMap<PathBuf, Option<Arc<Path>>>;
 
 fn nearest(known: &mut Nearest, folder: &Path, is_top: &dyn Fn(&Path) -> bool) -> Option<Arc<Path>> {
@@ -160,7 +160,7 @@ fn nearest(known: &mut Nearest, folder: &Path, is_top: &dyn Fn(&Path) -> bool) -
 
 fn is_marked(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
-    // In a package `setup.py` is one of its modules.
+    // A `setup.py` in a package is one of its modules.
     let built = || has("setup.py") && !has("__init__.py");
     MARKERS.into_iter().any(has) || built()
 }
@@ -169,7 +169,7 @@ fn is_hinted(folder: &Path) -> bool {
     HINTS.into_iter().any(|name| folder.join(name).is_file())
 }
 
-/// The project's root for an absolute path of a file or folder; see [`Roots::of`].
+/// The project's root for the absolute path of a file or folder; see [`Roots::of`].
 pub fn project_root(path: &Path) -> PathBuf {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     Roots::default().of(folder).to_path_buf()

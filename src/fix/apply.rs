@@ -1,4 +1,4 @@
-//! Fixes of one file → its new text.
+//! From the fixes of one file to its new text.
 
 use crate::finding::Edit;
 use crate::span::Span;
@@ -6,7 +6,7 @@ use crate::span::Span;
 /// An edit of one file's text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Change {
-    /// What to replace, in bytes; an empty range inserts.
+    /// The bytes to replace; an empty range inserts.
     pub span: Span,
     /// The new text.
     pub content: String,
@@ -19,26 +19,26 @@ impl From<&Edit> for Change {
 }
 
 impl Change {
-    /// Does it put in whole lines, such as an import? Two fixes may share one.
+    /// Does it insert whole lines, such as an import? Two fixes may share such a change.
     fn inserts_lines(&self) -> bool {
         self.span.start == self.span.end && self.content.ends_with(['\n', '\r'])
     }
 
-    /// Can the other one not be made as well?
+    /// Do the two changes exclude each other?
     fn hinders(&self, other: &Self) -> bool {
         self.span.start <= other.span.end && other.span.start <= self.span.end
     }
 }
 
-/// Which of the fixes can be made together, each wholly or not at all: the first of those that hinder each other, by place. Gives their
-/// indices and all their changes, in order.
+/// Selects the fixes that can be applied together, each completely or not at all. Of fixes that exclude each other, the first by place is
+/// selected. Returns their indices and all their changes, in order.
 pub fn together(fixes: &[Vec<Change>]) -> (Vec<usize>, Vec<Change>) {
     let mut order: Vec<usize> = (0..fixes.len()).filter(|&n| !fixes[n].is_empty()).collect();
     order.sort_by_key(|&n| (fixes[n].iter().map(|c| c.span.start).max(), n));
     let (mut taken, mut changes): (Vec<usize>, Vec<Change>) = (Vec::new(), Vec::new());
     for n in order {
         let fix = &fixes[n];
-        // Two findings may be mended by the same fix.
+        // Two findings may have the same fix.
         let again = taken.iter().any(|&t| fixes[t] == *fix);
         let fits = |c: &Change| changes.iter().all(|x| !x.hinders(c) || x == c && c.inserts_lines());
         if again || fix.iter().all(fits) {
@@ -51,7 +51,7 @@ pub fn together(fixes: &[Vec<Change>]) -> (Vec<usize>, Vec<Change>) {
     (taken, changes)
 }
 
-/// The text with these changes, which are in order and do not overlap. `None` if one is not in the text.
+/// The text with these changes, which are in order and do not overlap. `None` if a change is outside the text.
 pub fn changed(text: &str, changes: &[Change]) -> Option<String> {
     let mut new = String::with_capacity(text.len() + 64);
     let mut at = 0;
@@ -64,7 +64,7 @@ pub fn changed(text: &str, changes: &[Change]) -> Option<String> {
     Some(new)
 }
 
-/// Where an offset of the old text is in the new one. What begins where something is inserted begins after that.
+/// The position in the new text of an offset in the old one. If text is inserted at the offset, the position is after the inserted text.
 pub fn moved(offset: u32, changes: &[Change]) -> u32 {
     let mut new = i64::from(offset);
     for Change { span, content } in changes {

@@ -1,13 +1,13 @@
-//! What fixes change, as people and `patch` read it.
+//! Diffs of fixes, for people and for `patch`.
 
 use similar::{ChangeTag, TextDiff};
 
-/// A unified diff of one file; `name` stands for it on both sides.
+/// A unified diff of one file, with `name` on both sides.
 pub fn unified(name: &str, before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(name, name).to_string()
 }
 
-/// The lines that go and those that come, each with its sign and without its line end.
+/// The removed and the added lines, each with its sign and without its line end.
 pub fn lines(before: &str, after: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(before, after);
     let sign = |tag| match tag {

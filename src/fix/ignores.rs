@@ -1,4 +1,4 @@
-//! `--add-ignore`: suppression comments for findings, as fixes.
+//! `--add-ignore`: adds suppression comments for findings, in the form of fixes.
 
 use rustc_hash::FxHashMap;
 use rustpython_ast::token::TokenKind;
@@ -13,9 +13,8 @@ use crate::source::Sources;
 use crate::span::{FileId, Place, Span};
 use crate::suppress::directive::{self, Directive};
 
-/// Gives each finding the suppression comment that covers it in place of its fix. Of a file that is not read whole
-/// (SD001, SD003) nothing is suppressed. Only files that were asked for are edited. Call it on a thread with a stack of
-/// [`crate::lower::STACK_BYTES`].
+/// Replaces the fix of each finding by a suppression comment that covers it. Nothing is suppressed in a file that was not read completely
+/// (SD001, SD003). Only inputs are edited. The thread must have a stack of [`crate::lower::STACK_BYTES`].
 pub fn offer_ignores(
     findings: &mut [Finding],
     inputs: &[Input],
@@ -38,10 +37,10 @@ pub fn offer_ignores(
     }
 }
 
-/// Where comments can stand in a file.
+/// Finds places for comments in a file.
 struct Lines<'a> {
     syntax: Syntax<'a>,
-    /// Strings, in order: no comment can stand within one.
+    /// The strings, in order: no comment can be inside one.
     strings: Vec<Span>,
     pages: &'a [Page],
 }
@@ -52,7 +51,7 @@ impl<'a> Lines<'a> {
         for token in syntax.all_tokens() {
             let (start, end) = (token.start().to_u32(), token.end().to_u32());
             match token.kind() {
-                // A magic takes the whole line for its own text.
+                // A magic command takes the whole line as its argument.
                 TokenKind::String | TokenKind::IpyEscapeCommand => strings.push(Span::new(start, end + 1)),
                 TokenKind::FStringStart | TokenKind::TStringStart => open.push(start),
                 TokenKind::FStringEnd | TokenKind::TStringEnd => {
@@ -64,7 +63,7 @@ impl<'a> Lines<'a> {
         Self { syntax, strings, pages }
     }
 
-    /// The comments that cover the finding, and the other places of its cause in the same file.
+    /// The comments that cover the finding and the other places of its cause in the same file.
     fn ignore(&self, finding: &Finding, reason: &str) -> Option<Fix> {
         let file = finding.primary.place.file;
         let others = finding.repeated().map(|label| label.place).filter(|place| place.file == file);
@@ -79,7 +78,7 @@ impl<'a> Lines<'a> {
         Some(Fix { message, applicability: Applicability::Safe, edits })
     }
 
-    /// What covers the first line of the place: the code goes into the list that is there, or a comment to the end of the line.
+    /// An edit that covers the first line of the place. It adds the code to an existing list, or a comment to the end of the line.
     fn edit(&self, place: Place, code: Code, reason: &str) -> Option<Edit> {
         let end = self.comment_end(place.span.start)?;
         let comments = self.syntax.all_tokens().iter().filter(|token| token.kind() == TokenKind::Comment);
@@ -104,7 +103,7 @@ impl<'a> Lines<'a> {
         })
     }
 
-    /// The end of the first line from the offset on at which a comment can stand and covers that line.
+    /// The end of the first line, from the offset on, at which a comment can be inserted that covers the line of the offset.
     fn comment_end(&self, from: u32) -> Option<u32> {
         let text = self.syntax.text;
         let mut at = from as usize;

@@ -1,10 +1,10 @@
-//! Findings with remedies → fixes, and fixes → changed files.
+//! From findings with remedies to fixes, and from fixes to changed files.
 //!
-//! A rule says what would mend a finding ([`Remedy`]); `edits` turns that into edits, from the syntax of the file, or leaves it where there
-//! is no single edit that is certain to do what the remedy says. [`rounds`] applies fixes until nothing changes, [`write`] writes the files.
+//! A rule describes the change that fixes a finding ([`Remedy`]). `edits` turns it into edits of the file's syntax, or offers no fix if no
+//! single edit certainly does what the remedy says. [`rounds`] applies fixes until nothing changes, and [`mod@write`] writes the files.
 //!
-//! A fix is *safe* if it never changes what code does that works today: on a machine where the code runs, it does the same; where it
-//! raised, or did not do what it says, it works. Everything else is *unsafe*.
+//! A fix is *safe* if it never changes what working code does. On a machine where the code runs, it does the same. Where the code raised an
+//! error, or did not do what it says, it now works. All other fixes are *unsafe*.
 
 mod apply;
 pub mod diff;
@@ -30,15 +30,15 @@ use crate::shield::shielded;
 use crate::source::Sources;
 use crate::span::FileId;
 
-/// A fix of one file, on its way.
+/// A fix of one file that is not complete yet.
 struct Draft {
     title: String,
     applicability: Applicability,
     changes: Vec<Change>,
 }
 
-/// Gives findings their fixes, where edits for their remedies are certain and the settings of the files do not forbid them. Only files
-/// that were asked for, the first of the sources, are edited. Call it on a thread with a stack of [`crate::lower::STACK_BYTES`].
+/// Adds fixes to findings, where the edits for their remedies are certain and the settings of the files allow them. Only inputs, which are
+/// the first of the sources, are edited. The thread must have a stack of [`crate::lower::STACK_BYTES`].
 pub fn offer(findings: &mut [Finding], inputs: &[Input], sources: &Sources) {
     let mut files: FxHashMap<FileId, Option<Syntax<'_>>> = FxHashMap::default();
     for finding in findings {
@@ -61,7 +61,7 @@ pub fn offer(findings: &mut [Finding], inputs: &[Input], sources: &Sources) {
                 Syntax::new(file, source.text(), Kind::of(source))
             });
             let Some(syntax) = syntax else { continue };
-            // A bug here must not take the finding away.
+            // A bug in this code must not lose the finding.
             finding.fix = shielded(|| fix(syntax, remedy, finding)).ok().flatten();
         }
     }
@@ -85,7 +85,7 @@ fn fix(syntax: &Syntax<'_>, remedy: &Remedy, finding: &Finding) -> Option<Fix> {
     })
 }
 
-/// The lines of a file that a fix takes out and those that it puts in, each with its sign; at most as many as fit on a screen.
+/// The lines of a file that a fix removes and adds, each with its sign; at most as many as fit on a screen.
 pub fn changed_lines(sources: &Sources, fix: &Fix) -> Vec<String> {
     const MAX_LINES: usize = 12;
     let mut changes: Vec<Change> = fix.edits.iter().map(Change::from).collect();

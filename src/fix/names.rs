@@ -1,4 +1,4 @@
-//! How a file spells something of PyTorch's at a place, and where an import would go that is missing.
+//! How a file names a function or class of PyTorch at a place, and where a missing import is inserted.
 
 use rustpython_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
 use rustpython_ast::{AnyNodeRef, Expr, ExprContext, ParameterWithDefault, Stmt};
@@ -7,19 +7,19 @@ use super::apply::Change;
 use super::syntax::{Syntax, span, start};
 use crate::span::Span;
 
-/// A name of something.
+/// A name for a function or class.
 pub(super) struct Spelled {
-    /// How it is written at the place.
+    /// The text at the place.
     pub(super) text: String,
-    /// The import that it needs.
+    /// The import to insert, if the name needs one.
     pub(super) import: Option<Change>,
 }
 
-/// How `path` (`torch.nn.ModuleList`) is written at `at`, by the file's own imports; if they do not have it, with `import torch` or
-/// `from torch import nn`. Nothing where the name would mean something else.
+/// The name of `path` (`torch.nn.ModuleList`) at `at`, through the file's own imports. If they do not provide it, the name needs
+/// `import torch` or `from torch import nn`. `None` if the name has another meaning there.
 pub(super) fn spelled(syntax: &Syntax<'_>, path: &str, at: Span) -> Option<Spelled> {
     let mut bound = imported(syntax, at);
-    // The longest path leaves least to be written.
+    // The longest imported path gives the shortest name.
     bound.sort_by_key(|(_, of)| std::cmp::Reverse(of.len()));
     let by_import = bound.iter().find_map(|(name, of)| {
         let rest = path.strip_prefix(of.as_str())?;
@@ -39,7 +39,7 @@ pub(super) fn spelled(syntax: &Syntax<'_>, path: &str, at: Span) -> Option<Spell
     Some(Spelled { text, import: Some(new_import(syntax, line)?) })
 }
 
-/// The path of what a dotted name means at its place by the file's imports: `torch.zeros` of `th.zeros`.
+/// The path that a dotted name means through the file's imports: `torch.zeros` for `th.zeros`.
 pub(super) fn path(syntax: &Syntax<'_>, e: &Expr) -> Option<String> {
     match e {
         Expr::Attribute(a) => Some(format!("{}.{}", path(syntax, &a.value)?, a.attr)),
@@ -53,8 +53,8 @@ pub(super) fn path(syntax: &Syntax<'_>, e: &Expr) -> Option<String> {
     }
 }
 
-/// The names that the file's imports bind at `at`, each with what it is: the imports of its body, also in a `try` there, and those of
-/// the functions around.
+/// The names that imports bind at `at`, each with its path: imports of the file's body, also in a `try`, and imports of the functions
+/// around.
 fn imported(syntax: &Syntax<'_>, at: Span) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let in_function = !syntax.functions(at).is_empty();
@@ -99,7 +99,7 @@ fn binds(stmt: &Stmt, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Does a function around `at` call something else so? Its own imports do not count.
+/// Does a function around `at` bind the name to something else? Imports in the function do not count.
 fn is_hidden(syntax: &Syntax<'_>, name: &str, at: Span) -> bool {
     syntax.functions(at).into_iter().any(|function| {
         let given = function.parameters.iter().any(|p| p.name().as_str() == name);
@@ -109,17 +109,17 @@ fn is_hidden(syntax: &Syntax<'_>, name: &str, at: Span) -> bool {
     })
 }
 
-/// Is something called so anywhere in the file?
+/// Does the file bind the name anywhere?
 fn binds_anywhere(syntax: &Syntax<'_>, name: &str) -> bool {
     let mut uses = Bindings { name, imports: true, found: false };
     walk_body(&mut uses, &syntax.module().body);
     uses.found
 }
 
-/// Looks for what binds a name.
+/// Searches for bindings of a name.
 struct Bindings<'a> {
     name: &'a str,
-    /// Do imports count?
+    /// Whether imports count.
     imports: bool,
     found: bool,
 }
@@ -153,7 +153,7 @@ impl<'a> SourceOrderVisitor<'a> for Bindings<'_> {
     }
 }
 
-/// Is a variable of this name bound in the function around `at`, or in the file if there is none?
+/// Does the function around `at` bind a variable with this name? Outside functions: does the file?
 pub(super) fn is_bound(syntax: &Syntax<'_>, name: &str, at: Span) -> bool {
     match syntax.functions(at).last() {
         Some(function) => {
@@ -165,7 +165,7 @@ pub(super) fn is_bound(syntax: &Syntax<'_>, name: &str, at: Span) -> bool {
     }
 }
 
-/// The insertion of an import: before the first statement that is neither the file's documentation nor an import of `__future__`.
+/// Inserts an import before the first statement that is neither the file's docstring nor an import from `__future__`.
 fn new_import(syntax: &Syntax<'_>, line: &str) -> Option<Change> {
     let body = &syntax.module().body;
     let documents = |n: usize, s: &Stmt| {
@@ -173,13 +173,13 @@ fn new_import(syntax: &Syntax<'_>, line: &str) -> Option<Change> {
             || matches!(s, Stmt::ImportFrom(i) if i.module.as_ref().is_some_and(|m| m.as_str() == "__future__"))
     };
     let first = body.iter().enumerate().find(|(n, s)| !documents(*n, s)).map(|(_, s)| s)?;
-    // A decorator belongs to what it decorates.
+    // A decorator belongs to its function or class.
     let at = match first {
         Stmt::FunctionDef(f) => f.decorator_list.first().map_or(start(f), start),
         Stmt::ClassDef(c) => c.decorator_list.first().map_or(start(c), start),
         other => start(other),
     };
-    // Another statement may stand before it on its line.
+    // Another statement may precede it on its line.
     syntax.indentation(at)?;
     let end = syntax.line_end();
     let blank = match first {

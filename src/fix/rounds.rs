@@ -1,4 +1,4 @@
-//! Fixes are applied in memory and the files linted again, until nothing changes.
+//! Applies fixes in memory and lints the files again, until nothing changes.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::refine::Refined;
 use crate::source::{Content, Source, read};
 use crate::span::FileId;
 
-/// Nothing that is written to end takes more.
+/// The maximum number of rounds. A correct set of fixes needs fewer.
 const MAX_ROUNDS: usize = 100;
-/// How often all is begun anew without the fixes that did not help.
+/// How often everything starts again without the fixes that had no effect.
 const MAX_STARTS: usize = 4;
 
-/// What came of it.
+/// The result of [`run`].
 #[derive(Debug)]
 pub struct Fixed {
-    /// What is left, in the changed files.
+    /// The remaining findings, in the changed files.
     pub refined: Refined,
     /// The changed files.
     pub files: Vec<ChangedFile>,
     /// How many findings were fixed.
     pub count: usize,
-    /// What went wrong, a sentence each.
+    /// Error messages, one sentence each.
     pub problems: Vec<String>,
 }
 
@@ -42,28 +42,28 @@ pub struct ChangedFile {
     pub after: Vec<u8>,
 }
 
-/// A fix that has been made, and where its finding would be if it were still there.
+/// An applied fix, and the place where its finding would be if the fix had no effect.
 struct Made {
     id: Id,
     code: Code,
     file: usize,
     at: u32,
     title: String,
-    /// The edits are in another file than the finding: what a call leads to. There may be more that goes wrong on the way.
+    /// Whether the edits are in another file than the finding, in code that a call leads to. Another bug may follow there.
     on_the_way: bool,
 }
 
-/// Fixes that do the same to lines that are the same: which fix it is, though offsets move.
+/// Identifies a fix although offsets move: fixes with equal changes to equal lines are the same.
 type Id = (Code, usize, String, Vec<String>);
 
-/// Reads the files, so that what is linted is what is changed. What cannot be read is left to the linter, which tells why.
+/// Reads the files, so that the fixed text is the linted text. If a file cannot be read, the linter reports why.
 pub fn read_all(inputs: &mut [Input]) {
     for input in inputs.iter_mut().filter(|input| input.bytes.is_none()) {
         input.bytes = read::bytes(&input.path).ok();
     }
 }
 
-/// Applies the fixes that the settings want to `inputs`, whose bytes have been read. `lint` finds what there is in files.
+/// Applies the fixes that the settings allow to `inputs`, whose bytes have been read. `lint` returns the findings in files.
 pub fn run(inputs: &[Input], lint: &dyn Fn(&[Input]) -> Refined) -> Fixed {
     let mut useless: FxHashSet<Id> = FxHashSet::default();
     let mut problems = Vec::new();
@@ -111,15 +111,15 @@ fn difference(n: usize, old: &Input, new: &Input) -> Option<ChangedFile> {
     (before != after).then_some(ChangedFile { input: n, before, after })
 }
 
-/// Why changes cannot be made.
+/// Why changes cannot be applied.
 enum Refusal {
-    /// What they leave is not Python.
+    /// The result has syntax errors.
     NotPython,
-    /// They cannot be written, for this reason.
+    /// The result cannot be written, for this reason.
     Unwritable(String),
 }
 
-/// The bytes of a file, `old`, with these changes of its text.
+/// The bytes of the file whose bytes were `old`, after these changes of its text.
 fn rewritten(source: &Source, old: &[u8], changes: &[Change]) -> Result<Vec<u8>, Refusal> {
     let unwritable = |reason: &dyn std::fmt::Display| Refusal::Unwritable(reason.to_string());
     let text = changed(source.text(), changes).ok_or(Refusal::NotPython)?;
@@ -136,17 +136,17 @@ fn rewritten(source: &Source, old: &[u8], changes: &[Change]) -> Result<Vec<u8>,
     let bytes = write_back(old, &edits).map_err(|reason| unwritable(&reason))?;
     let Ok(new) = Content::decode(&source.path, bytes.clone()) else { return Err(Refusal::NotPython) };
     let kind = Kind::named(&source.path, new.notebook.as_deref());
-    // What the changes put at the end of a cell is in that cell, and in no other.
+    // A change at the end of a cell must stay in that cell.
     let same = new.text == text;
     if same && lower::syntax(&new.text, kind).is_some() { Ok(bytes) } else { Err(Refusal::NotPython) }
 }
 
-/// One way through all rounds.
+/// One attempt: all rounds from the original text.
 struct Attempt<'a> {
     inputs: Vec<Input>,
     made: Vec<Made>,
     useless: &'a FxHashSet<Id>,
-    /// Fixes that cannot be made.
+    /// Fixes that cannot be applied.
     broken: FxHashSet<Id>,
     problems: Vec<String>,
 }
@@ -165,7 +165,7 @@ impl Attempt<'_> {
         refined
     }
 
-    /// Makes the fixes that can be made now. Says whether there were any.
+    /// Applies the fixes that can be applied now. Returns whether there were any.
     fn round(&mut self, refined: &Refined) -> bool {
         let mut by_file: BTreeMap<usize, Vec<(&Finding, Id)>> = BTreeMap::new();
         for finding in &refined.findings {
@@ -179,7 +179,7 @@ impl Attempt<'_> {
                 by_file.entry(file).or_default().push((finding, id));
             }
         }
-        // What comes of another finding may be gone with that.
+        // Findings that follow from another finding may disappear with it, so the causes are fixed first.
         if by_file.values().flatten().any(|(f, _)| is_cause(f.code)) {
             by_file.values_mut().for_each(|wanted| wanted.retain(|(f, _)| is_cause(f.code)));
         }
@@ -207,7 +207,7 @@ impl Attempt<'_> {
         let (mut taken, mut all) = together(&fixes);
         let mut new = rewritten(source, &old, &all).ok();
         if new.is_none() {
-            // Which of them is it? Those that do no harm alone are tried again in the next round.
+            // Some of them cause the error. The first that causes none alone is applied, and the next round tries the others again.
             let mut good = Vec::new();
             for n in taken {
                 match rewritten(source, &old, &fixes[n]) {
@@ -258,7 +258,8 @@ impl Attempt<'_> {
     }
 }
 
-/// Is it a rule whose findings others follow from? A check that is not called, a transfer that is dropped, what a module does not move.
+/// Can findings of other rules follow from findings of this rule? These are a check that is not called, a discarded transfer, and a part
+/// that a module does not move.
 fn is_cause(code: Code) -> bool {
     matches!(code, Code(103 | 203 | 204 | 301 | 302))
 }

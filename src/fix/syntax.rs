@@ -1,4 +1,4 @@
-//! The syntax of a file that is to be edited: nodes and tokens at places.
+//! The syntax of a file to be edited: finds nodes and tokens by place.
 
 use rustpython_ast::find_node::covering_node;
 use rustpython_ast::token::{Token, TokenKind, parenthesized_range};
@@ -17,7 +17,7 @@ pub(super) struct Syntax<'a> {
 }
 
 impl<'a> Syntax<'a> {
-    /// Nothing for a file with syntax errors.
+    /// Parses a file; `None` if it has syntax errors.
     pub(super) fn new(file: FileId, text: &'a str, kind: Kind) -> Option<Self> {
         Some(Self { file, text, parsed: lower::syntax(text, kind)? })
     }
@@ -27,12 +27,12 @@ impl<'a> Syntax<'a> {
         self.parsed.syntax()
     }
 
-    /// The range of something, as a place.
+    /// The place of a range in this file.
     pub(super) fn place(&self, span: Span) -> Place {
         Place { file: self.file, span }
     }
 
-    /// The nodes around a range, the file first; nothing if the range is not in the file.
+    /// The nodes around a range, the file first; empty if the range is not in the file.
     pub(super) fn around(&self, at: Span) -> Vec<AnyNodeRef<'_>> {
         let root = AnyNodeRef::from(self.module());
         let range = range(at);
@@ -59,7 +59,7 @@ impl<'a> Syntax<'a> {
         })
     }
 
-    /// The functions around a range, the outermost first. A decorator, a default or an annotation is not in its function.
+    /// The functions around a range, the outermost first. A decorator, a default or an annotation is outside its function.
     pub(super) fn functions(&self, at: Span) -> Vec<&StmtFunctionDef> {
         let nodes = self.around(at).into_iter();
         let functions = nodes.filter_map(|node| match node {
@@ -78,7 +78,7 @@ impl<'a> Syntax<'a> {
             .map_or_else(|| span(&e), |range| span(&range))
     }
 
-    /// The tokens in a range whose ends are the ends of nodes.
+    /// The tokens in a range that begins and ends at the boundaries of nodes.
     pub(super) fn tokens(&self, at: Span) -> &[Token] {
         self.parsed.tokens().in_range(range(at))
     }
@@ -88,7 +88,7 @@ impl<'a> Syntax<'a> {
         self.parsed.tokens()
     }
 
-    /// Are there comments in the range that would be lost with it?
+    /// Does the range contain a comment?
     pub(super) fn has_comment(&self, at: Span) -> bool {
         let within = |token: &&Token| token.start().to_u32() < at.end && token.end().to_u32() > at.start;
         let tokens = self.parsed.tokens().iter();
@@ -100,7 +100,7 @@ impl<'a> Syntax<'a> {
         span(node).slice(self.text)
     }
 
-    /// What ends the file's lines.
+    /// The line end that the file uses.
     pub(super) fn line_end(&self) -> &'static str {
         let end = self.text.find(['\n', '\r']).map(|at| &self.text[at..]);
         match end {
@@ -110,7 +110,7 @@ impl<'a> Syntax<'a> {
         }
     }
 
-    /// The lines of a statement with their end, if nothing else stands on them.
+    /// The lines of a statement with their line ends, if they contain nothing else.
     pub(super) fn whole_lines(&self, at: Span) -> Option<Span> {
         let indentation = u32::try_from(self.indentation(at.start)?.len()).ok()?;
         let rest = self.text.get(at.end as usize..)?;
@@ -121,7 +121,7 @@ impl<'a> Syntax<'a> {
         alone.then(|| Span::new(at.start - indentation, at.end + u32::try_from(stop).unwrap_or(0)))
     }
 
-    /// The blanks before the first code of a line, if the offset is where that code begins.
+    /// The indentation of a line, if the offset is the start of its first code.
     pub(super) fn indentation(&self, offset: u32) -> Option<&'a str> {
         let before = self.text.get(..offset as usize)?;
         let line = before.rfind(['\n', '\r']).map_or(before, |end| &before[end + 1..]);
@@ -135,12 +135,12 @@ pub(super) fn span(node: &impl Ranged) -> Span {
     Span::new(range.start().to_u32(), range.end().to_u32())
 }
 
-/// Where a node begins.
+/// The start of a node.
 pub(super) fn start(node: &impl Ranged) -> u32 {
     node.start().to_u32()
 }
 
-/// A range as the parser has it.
+/// The range in the parser's type.
 pub(super) fn range(at: Span) -> TextRange {
     TextRange::new(TextSize::new(at.start), TextSize::new(at.end.max(at.start)))
 }

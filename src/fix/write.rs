@@ -1,4 +1,4 @@
-//! Changed files → the disk.
+//! Writes changed files to the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 use crate::source::read;
 use crate::source::write::prepared;
 
-/// Why a file has not been written.
+/// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum Unwritten {
-    /// Somebody else has changed it.
+    /// Another program has changed it.
     #[error("it has changed since it was read; run again")]
     Changed,
-    /// It is not to be changed.
+    /// It is read-only.
     #[error("it is read-only")]
     ReadOnly,
     /// The operating system refused.
     #[error("{}", read::io_reason(.0))]
     Io(#[from] std::io::Error),
-    /// It cannot be read any more.
+    /// It can no longer be read.
     #[error("{0}")]
     Gone(#[from] read::Unreadable),
 }
 
-/// Puts `after` in the place of `before`, as a whole or not at all: a new file is written next to it and takes its name. A link keeps
-/// leading to the file, which keeps its permissions.
+/// Replaces `before` by `after`, completely or not at all: writes a new file next to it and renames that. If the path is a link, the link
+/// stays. The file keeps its permissions.
 ///
 /// # Errors
-/// [`Unwritten`] if the file's bytes are not `before` any more, or it cannot be written. Then it is as it was.
+/// [`Unwritten`] if the file's bytes are no longer `before`, or it cannot be written. Then the file is unchanged.
 pub fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), Unwritten> {
     let target: PathBuf = path.canonicalize()?;
     if fs::metadata(&target)?.permissions().readonly() {

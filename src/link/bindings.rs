@@ -14,7 +14,7 @@ pub(super) struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    /// Notes what the statements of the block bind. `branch`: may it be left out, or run more than once?
+    /// Notes the bindings by the statements of the block. `branch`: whether the block may run not at all, or more than once.
     pub(super) fn block(&mut self, block: Block, branch: bool) {
         for &stmt in self.ir.block(block) {
             self.stmt(stmt, branch);
@@ -94,14 +94,14 @@ impl Binder<'_> {
         }
     }
 
-    /// In branches definitions and imports that name one thing are still told apart from values: the usual
-    /// `try: import x except ImportError: x = None` means `x`.
+    /// Adds a binding. In branches, definitions and imports of one thing are kept, and other values are ignored: after
+    /// `try: import x except ImportError: x = None`, `x` means the import.
     fn bind(&mut self, slot: Slot, binding: Binding, branch: bool) {
         let Some(old) = self.bindings.get_mut(slot as usize) else { return };
         *old = match (*old, binding) {
             (Binding::Nothing, Binding::Value(_)) if branch => Binding::Complex,
             (Binding::Nothing, b) => b,
-            // `import torch` and `import torch.nn`: the same variable, the same thing.
+            // `import torch` and `import torch.nn` bind the same variable to the same package.
             (Binding::Import(a), Binding::Import(b)) if a == b => *old,
             (Binding::Import(_), b @ Binding::Import(_)) if !branch => b,
             (

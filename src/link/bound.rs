@@ -1,11 +1,11 @@
-//! Names that are bound to one expression.
+//! Names that are bound to exactly one expression.
 
 use super::{Binding, ModIdx, Program, Resolved};
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::sym::Sym;
 
 impl Program {
-    /// The expression that a name is bound to once and for all, in whatever file of the project, with that file.
+    /// The only expression that a name is bound to, in any file of the project, with its file.
     pub fn bound_to(&self, module: ModIdx, name: ExprId) -> Option<(ModIdx, ExprId)> {
         let Some(Resolved::Variable(m, slot)) = self.resolve_expr(module, name) else { return None };
         match self.get(m).bindings.get(usize::from(slot)) {
@@ -14,7 +14,7 @@ impl Program {
         }
     }
 
-    /// The same of a class's attribute that its body sets, or that of a base: `Op.KINDS`
+    /// The only expression that the body of a class, or of a base, assigns to an attribute: `Op.KINDS`.
     pub fn bound_in_class(&self, module: ModIdx, attribute: ExprId) -> Option<(ModIdx, ExprId)> {
         let Expr::Attr { base, name } = self.get(module).ir.expr(attribute) else { return None };
         let Some(Resolved::Class(key)) = self.resolve_expr(module, base) else { return None };
@@ -25,7 +25,7 @@ impl Program {
     }
 }
 
-/// What the statements of a body give the name, if only one of them does.
+/// The value that the statements of a body assign to the name, if exactly one of them does.
 fn set_once(ir: &Module, body: FuncId, name: Sym) -> Option<ExprId> {
     let function = ir.function(body);
     let is_it = |t: ExprId| matches!(ir.expr(t), Expr::Var(Var::Local(slot)) if function.slots.get(usize::from(slot)) == Some(&name));

@@ -1,4 +1,4 @@
-//! Classes: their bases through the project, and what they are.
+//! Classes: their bases throughout the project, and what is known about them.
 
 use rustc_hash::FxHashMap;
 
@@ -17,22 +17,22 @@ pub enum Base {
     Unknown,
 }
 
-/// What is known of a class without running anything.
+/// The static facts about a class.
 #[derive(Clone, Debug, Default)]
 pub struct ClassInfo {
     /// The direct bases.
     pub bases: Vec<Base>,
     /// The class and its bases in the project, nearest first.
     pub mro: Vec<ClassKey>,
-    /// The bases outside the project, of it and of all its bases.
+    /// The bases outside the project, of the class and of all its bases.
     pub externals: Vec<Sym>,
-    /// Is one of the bases, here or further up, not known?
+    /// Whether a base of the class, or of one of its bases, is not known.
     pub unknown_base: bool,
 }
 
 /// Longest chain of bases that is followed.
 const MAX_DEPTH: usize = 24;
-/// The most bases that are put in order, each as often as a base of the class has it.
+/// The longest list of bases that is put into method resolution order. A base counts once for each class that has it.
 const MAX_ORDERED: usize = 128;
 
 /// Fills in every module's `classes`.
@@ -48,7 +48,7 @@ pub fn resolve(program: &mut Program) {
                     let key = ClassKey { module: index(i), class: class_id(c) };
                     let mut info = ClassInfo { bases: classes[c].clone(), ..ClassInfo::default() };
                     collect(&direct, key, &mut info, 0);
-                    // Where each has one base at most they are in order.
+                    // If each class has at most one base, the list is already in order.
                     if info.mro.iter().any(|&k| parents(&direct, k).nth(1).is_some()) {
                         info.mro = in_order(&direct, key, &mut known, 0).unwrap_or(info.mro);
                     }
@@ -106,8 +106,8 @@ fn parents(direct: &[Vec<Vec<Base>>], key: ClassKey) -> impl Iterator<Item = Cla
     })
 }
 
-/// The class and its bases in the order in which Python looks through them (C3): a base that two of them share comes after both.
-/// Nothing for classes with more bases than are followed.
+/// The class and its bases in Python's method resolution order (C3): a base that two of them share comes after both. `None` if there are
+/// more bases than [`MAX_ORDERED`], or more levels than [`MAX_DEPTH`].
 fn in_order(
     direct: &[Vec<Vec<Base>>],
     key: ClassKey,
@@ -120,12 +120,12 @@ fn in_order(
     if depth > MAX_DEPTH {
         return None;
     }
-    // A class that is its own base is none that Python would make.
+    // Ends the recursion for a class that is its own base; Python accepts no such class.
     known.insert(key, Some(vec![key]));
     let bases: Vec<ClassKey> = parents(direct, key).collect();
     let above: Option<Vec<_>> = bases.iter().map(|&base| in_order(direct, base, known, depth + 1)).collect();
     let Some(mut lists) = above else {
-        // From another class on the way to it there may be fewer.
+        // The chain from another class may be shorter, so the failure is not cached.
         known.remove(&key);
         return None;
     };
@@ -143,7 +143,7 @@ fn in_order(
     Some(order)
 }
 
-/// The first class that no other one has to come before.
+/// The first class that comes after no other remaining class.
 fn next_in_order(lists: &[Vec<ClassKey>]) -> Option<ClassKey> {
     let mut heads = lists.iter().filter_map(|list| list.first().copied());
     let waits = |&k: &ClassKey| lists.iter().any(|list| list.iter().skip(1).any(|&later| later == k));

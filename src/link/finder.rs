@@ -1,9 +1,8 @@
 //! From an import statement to a file of the project.
 //!
-//! Absolute names are looked up where Python would find them when the project is run from its usual
-//! places: beside the importing file, in the directory that holds its outermost package, in every ancestor
-//! up to the project's root, in the folders that the file puts on its path, and in the root's `src`. Nothing outside the
-//! root is ever looked at.
+//! Absolute names are searched where Python finds them if the project is run from its usual places: next to the importing file, in the
+//! directory that contains its outermost package, in every ancestor up to the project's root, in the folders that the file adds to
+//! `sys.path`, and in the root's `src`. Nothing outside the root is searched.
 
 mod dirs;
 
@@ -18,8 +17,7 @@ use crate::ir::Module;
 use crate::source::read;
 use crate::sym::Sym;
 
-/// Looks files up. Remembers the directories' listings and every answer: the files of a directory import much the
-/// same.
+/// Finds files. Caches the listings of directories and every answer, because the files of a directory have many imports in common.
 #[derive(Default)]
 pub struct Finder {
     dirs: Vec<Dir>,
@@ -27,22 +25,22 @@ pub struct Finder {
     files: Vec<PathBuf>,
     file_ids: FxHashMap<PathBuf, PathId>,
     answers: FxHashMap<(Importer, u32, Sym), Option<PathId>>,
-    /// The folders that files put on their path; the first entry is that of files that do not.
+    /// The folders that files add to `sys.path`. The first entry is for files that add none.
     added: Vec<Vec<DirId>>,
-    /// Does a directory hold something called `torch` that is not PyTorch?
+    /// Whether a directory contains a module `torch` that is not PyTorch.
     own_torch: FxHashMap<DirId, bool>,
 }
 
-/// Number of a file's path.
+/// The number of a file's path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PathId(u32);
 
-/// From where something is imported: a directory, the root of its project, and what is put on the path there.
+/// Where an import is: a directory, the root of its project, and the folders that the file adds to `sys.path`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Importer {
     dir: DirId,
     root: DirId,
-    /// Is the directory in the project?
+    /// Whether the directory is in the project.
     inside: bool,
     /// Index into [`Finder::added`].
     added: usize,
@@ -50,15 +48,15 @@ pub struct Importer {
 
 const TORCH: &str = "torch";
 
-/// What the folder of PyTorch has: its C++ sources in its repository, and what they become where it is installed.
+/// Entries in PyTorch's own package: its C++ sources in the repository, and the built extension where it is installed.
 const OF_PYTORCH: [&str; 2] = ["csrc", "_C"];
 
-/// Where a project keeps what its scripts import, if not beside them: installed from there, or put on the path by the scripts.
+/// Folders in which a project keeps modules for its scripts, in addition to the scripts' own folder. They are installed, or the scripts add
+/// them to `sys.path`.
 const SOURCES: [&str; 2] = ["src", "lib"];
 
 impl Finder {
-    /// What stands for all files that are in the directory of `file`, in the project at `root`, and put the same folders
-    /// on their path.
+    /// The importer for all files in the directory of `file`, in the project at `root`, that add the same folders to `sys.path`.
     pub fn importer(&mut self, file: &Path, root: &Path, ir: Option<&Module>) -> Option<Importer> {
         let dir = file.parent()?;
         let folders = ir.map_or_else(Vec::new, |ir| search_path::folders(ir, file, root));
@@ -73,8 +71,8 @@ impl Finder {
         Some(Importer { dir: self.dir(dir), root: self.dir(root), inside: dir.starts_with(root), added })
     }
 
-    /// The file of the module that is meant by `level` dots and a dotted name; `None` when the project does not
-    /// have it. The root bounds the search.
+    /// The file of the module with `level` dots and a dotted name; `None` if the project does not have it. Does not search outside the
+    /// root.
     pub fn find(&mut self, importer: Importer, level: u32, module: Sym) -> Option<PathId> {
         let parts = module.as_str().split('.').filter(|p| !p.is_empty());
         if level == 0 {
@@ -90,7 +88,7 @@ impl Finder {
         let found = if level > 0 {
             self.relative(importer.dir, level, &parts)
         } else {
-            // What a package called `torch` has not, is not PyTorch's either.
+            // If the project's own package `torch` lacks a name, the name is not PyTorch's either.
             self.absolute(importer, &parts).or_else(|| match parts.first() {
                 Some(&TORCH) => self.absolute(importer, &[TORCH]),
                 _ => None,
@@ -101,8 +99,8 @@ impl Finder {
         found
     }
 
-    /// The files from which pytest takes the fixtures of a test there, besides its own: `conftest.py` beside it and in the folders
-    /// around, up to the project's root; the nearest first.
+    /// The `conftest.py` files from which pytest takes fixtures for a test of this importer: in its folder and in the folders above, up to
+    /// the project's root; the nearest first.
     pub fn conftests(&mut self, importer: Importer) -> Vec<PathId> {
         let (mut found, mut dir) = (Vec::new(), Some(importer.dir));
         while let Some(d) = dir {
@@ -126,14 +124,14 @@ impl Finder {
         id
     }
 
-    /// The path of this number.
+    /// The path with this number.
     pub fn path(&self, id: PathId) -> &Path {
         &self.files[id.0 as usize]
     }
 
-    /// Is there something called `torch` beside the importing file, or at its project's root, that is not PyTorch and that Python
-    /// would find before it? In PyTorch's own repository what is said of PyTorch holds; a package without a line of code is a folder
-    /// of examples, of which nobody wants `torch.zeros`.
+    /// Is there a module `torch`, next to the importing file or at its project's root, that is not PyTorch and that Python would find
+    /// first? PyTorch's own repository does not count. A package `torch` without code does not count either: it is a folder of examples,
+    /// which mean PyTorch by `torch`.
     fn has_own_torch(&mut self, importer: Importer) -> bool {
         let mut bases = vec![importer.dir];
         if importer.inside {
@@ -150,7 +148,7 @@ impl Finder {
     }
 
     fn is_own_torch(&mut self, base: DirId) -> bool {
-        // The directory of a package is not on the path.
+        // The directory of a package is not on Python's path.
         if !self.may_hold(base, TORCH) || self.package(base).is_some() {
             return false;
         }
@@ -180,8 +178,8 @@ impl Finder {
         let (strict, library) = (is_well_known(first), crate::torch::is_library(first));
         let mut base = Some(importer.dir);
         while let Some(b) = base {
-            // A package's own directory is not on the path of absolute imports, unless the file is a script. Of what has the
-            // name of a library, it is not.
+            // A package's own directory is only on the path if the file is run as a script. A package is assumed not to run scripts for
+            // names of libraries.
             let inside = library && self.package(b).is_some();
             let looks = !inside && (!strict || self.is_of_project(b, first));
             if looks && let Some(Found::File(f)) = self.below(b, parts) {
@@ -209,8 +207,8 @@ impl Finder {
         in_sources.or_else(|| self.named_after_root(importer, parts).filter(|_| !library))
     }
 
-    /// `lib.masks`, imported in a project whose root is a folder `lib` without `__init__.py`: a namespace package (PEP 420), run
-    /// from the folder that holds it.
+    /// `lib.masks`, imported in a project whose root is a folder `lib` without `__init__.py`. This is a namespace package (PEP 420) that is
+    /// run from the folder above.
     fn named_after_root(&mut self, importer: Importer, parts: &[&str]) -> Option<PathBuf> {
         let (first, rest) = parts.split_first()?;
         let named = self.dirs[importer.root as usize].path.file_name() == Some(OsStr::new(first));
@@ -220,8 +218,8 @@ impl Finder {
         self.below(importer.root, rest).and_then(Found::file)
     }
 
-    /// The file of a module: `name.py`, `name.pyi` or `name/__init__.py` below `base`; a directory without
-    /// `__init__` is a namespace package and has no file.
+    /// The file of a module: `name.py`, `name.pyi` or `name/__init__.py` below `base`. A directory without `__init__` is a namespace
+    /// package and has no file.
     fn below(&mut self, base: DirId, parts: &[&str]) -> Option<Found> {
         let (last, packages) = parts.split_last()?;
         if !parts.first().is_some_and(|first| self.may_hold(base, first)) {
@@ -244,7 +242,8 @@ impl Finder {
         [".py", ".pyi"].iter().find_map(|ext| self.file(dir, last, ext)).map(Found::File)
     }
 
-    /// Is there a module or a package of this name? A folder alone is none beside an installed package.
+    /// Is there a module or package with this name? A folder without `__init__.py` does not count, because an installed package takes
+    /// precedence.
     fn is_of_project(&mut self, dir: DirId, name: &str) -> bool {
         if self.file(dir, name, ".py").is_some() {
             return true;
@@ -270,13 +269,13 @@ impl Found {
     }
 }
 
-/// Packages that projects have folders named after, without meaning to shadow them, and modules that are there before a
-/// program looks for any. `torch` counts among the first unless the project's own is known not to be PyTorch.
+/// Is it a package with a common folder name that projects do not mean to shadow, or a module that Python has loaded before it searches?
+/// `torch` is one of the former, unless the project's own `torch` is known not to be PyTorch.
 fn is_loaded_first(package: &str) -> bool {
     matches!(package, "torch" | "numpy" | "os" | "sys" | "typing" | "math")
 }
 
-/// Packages that projects have folders named after, and of which few have a package of their own.
+/// Is it a package after which projects name folders, although few projects have a package of their own with this name?
 fn is_well_known(package: &str) -> bool {
     matches!(package, "torchvision" | "torchaudio")
 }

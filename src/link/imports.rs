@@ -1,4 +1,4 @@
-//! What files import of the project.
+//! The project's files that files import.
 
 use rustc_hash::FxHashMap;
 
@@ -6,17 +6,17 @@ use super::{ModIdx, Program, Resolved, Target};
 use crate::ir::Module;
 use crate::sym::Sym;
 
-/// What a file's `import a.b` makes attributes of packages.
+/// The attributes of packages that a file's `import a.b` creates.
 #[derive(Default)]
 pub(super) struct Below {
-    /// By the package and the name there.
+    /// The submodule, by the package and the attribute's name.
     of_packages: FxHashMap<(ModIdx, Sym), ModIdx>,
-    /// In folders that have no file of their own, by the whole dotted name.
+    /// Submodules in folders without a file of their own, by the whole dotted name.
     of_folders: FxHashMap<Sym, ModIdx>,
 }
 
-/// The submodules that the file's `import a.b` makes attributes of their packages (Python's reference, "Submodules" in "The
-/// import system"). `find` gives the file of a dotted name.
+/// The submodules that the file's `import a.b` makes attributes of their packages (Python's reference, "Submodules" in "The import
+/// system"). `find` returns the file of a dotted name.
 pub(super) fn below(ir: &Module, find: &mut dyn FnMut(Sym) -> Option<ModIdx>) -> Below {
     let mut below = Below::default();
     for import in ir.imports.iter().filter(|i| i.name.is_none() && i.module.as_str().contains('.')) {
@@ -42,7 +42,7 @@ pub(super) fn below(ir: &Module, find: &mut dyn FnMut(Sym) -> Option<ModIdx>) ->
 }
 
 impl Program {
-    /// The files of the project that the file imports, names of them included; one may come more than once.
+    /// The project's files that the file imports, including the files of imported names. A file may occur more than once.
     pub fn imports(&self, module: ModIdx) -> impl Iterator<Item = ModIdx> {
         let linked = self.get(module);
         let targets = linked.targets.values().filter_map(|target| match *target {
@@ -52,17 +52,17 @@ impl Program {
         targets.chain(linked.below.of_packages.values().chain(linked.below.of_folders.values()).copied())
     }
 
-    /// What `package.name` means in a file: a name of the package's own, or else a submodule that the file imports.
+    /// The meaning of `package.name` in a file: a name that the package binds, or a submodule that the file imports.
     pub fn attribute(&self, module: ModIdx, package: ModIdx, name: Sym) -> Option<Resolved> {
         let submodule =
             || self.get(module).below.of_packages.get(&(package, name)).map(|&m| Resolved::Module(m));
         self.lookup(package, name).or_else(submodule)
     }
 
-    /// The file of the project that a dotted name means in a file: `work` in a folder `lib`, after `import lib.work`.
+    /// The project's file that a dotted name means in a file: `work` in a folder `lib`, after `import lib.work`.
     pub fn in_folder(&self, module: ModIdx, folder: Sym, name: Sym) -> Option<ModIdx> {
         let folders = &self.get(module).below.of_folders;
-        // Most files import nothing like that.
+        // Most files have no such import.
         if folders.is_empty() { None } else { folders.get(&folder.dotted(name)).copied() }
     }
 }

@@ -1,4 +1,4 @@
-//! One file linked: what its imports name, and what its module-level names are bound to.
+//! Links one file: finds out what its imports name, and how its module-level names are bound.
 
 use std::sync::OnceLock;
 
@@ -10,8 +10,8 @@ use crate::ir::{ClassId, Import, Module, Slot};
 use crate::span::FileId;
 use crate::sym::Sym;
 
-/// The file with its own names bound, and the submodules that its imports name in packages. What its names mean in other files is
-/// looked up once all of them are there.
+/// The file with its own names bound, and the submodules that its imports name in packages. The meanings of its names in other files are
+/// looked up after all files are linked.
 pub(super) fn link_module(
     ir: Module,
     by_file: &FxHashMap<FileId, ModIdx>,
@@ -51,7 +51,7 @@ pub(super) fn link_module(
         let id = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
         methods.extend(class.methods.iter().map(|&(name, f)| ((id, name), f)));
     }
-    // A function that declares a name `global` and writes it is rare: such names have no other binding.
+    // A name that only a function binds, through `global`, has no binding here. Such names are rare.
     let linked = Linked {
         local_imports: local::of(&ir, &targets),
         bindings,
@@ -73,7 +73,7 @@ pub(super) fn link_module(
     (linked, submodules)
 }
 
-/// What an import names. `any_unread` is set if that is a file of the project that has not been read.
+/// What an import names. Sets `any_unread` if that is a file of the project that has not been read.
 fn import_target(
     file: FileId,
     import: &Import,
@@ -88,7 +88,7 @@ fn import_target(
         *any_unread |= unread;
         by_file.get(&found).copied()
     };
-    // What is not read is no library, whatever its name.
+    // A file that has not been read is no library, whatever its name.
     let outside = |path: Sym, unread: bool| match import.level.max(u32::from(unread)) {
         0 => Target::External(path),
         level => Target::External(Sym::new(&format!("{}{path}", ".".repeat(level as usize)))),
@@ -107,7 +107,7 @@ fn import_target(
                     if unread { outside(import.module, unread) } else { Target::External(import.module) };
                 return holder.map_or(path, Target::Module);
             }
-            // A name in the package's file may win over a submodule; see `shadowed`.
+            // A name that the package's own file binds may take precedence over the submodule; see `shadowed`.
             let sub = import.whole();
             match (holder, module(sub)) {
                 (None | Some(_), Some(m)) => Target::Module(m),

@@ -1,7 +1,7 @@
-//! What functions import for themselves: `def load(path): import torch`.
+//! Imports inside functions: `def load(path): import torch`.
 //!
-//! A name that a function imports means the same all over it, as one that the file imports does, unless the function gives
-//! it something else as well.
+//! A name that a function imports has this meaning in the whole function, as for an import of the file, unless the function also binds the
+//! name to something else.
 
 use rustc_hash::FxHashMap;
 
@@ -9,22 +9,22 @@ use super::{Linked, ModIdx, Program, Resolved, Target};
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt, StmtId, Var};
 use crate::sym::Sym;
 
-/// The variables of functions that hold an import, and what that names.
+/// The local variables that imports bind, and what the imports name.
 #[derive(Default)]
 pub(super) struct LocalImports {
     named: FxHashMap<(FuncId, Slot), Target>,
-    /// The slots among these: most variables are in another one.
+    /// The slots of these variables: a quick check, because most variables have another slot.
     slots: Vec<Slot>,
 }
 
-/// The imports in functions of a file whose imports name these targets.
+/// The imports inside functions of a file. `targets`: what the file's imports name.
 pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>) -> LocalImports {
     let mut found = LocalImports::default();
     let top = ir.functions.first().map_or(&[][..], |body| ir.block(body.body));
     for (n, stmt) in ir.stmts.iter().enumerate() {
         let Stmt::Import(imports) = stmt else { continue };
         let id = StmtId(u32::try_from(n).unwrap_or(u32::MAX));
-        // Most imports stand at the top, one after the other.
+        // Most imports are at the top of the file, one after the other.
         if top.binary_search(&id).is_ok() {
             continue;
         }
@@ -45,7 +45,7 @@ pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Targe
     found
 }
 
-/// The innermost function that a statement stands in; the module's body is number 0.
+/// The innermost function that contains a statement. The module body is function 0.
 fn function_of(ir: &Module, stmt: StmtId) -> FuncId {
     let at = ir.stmt_span(stmt);
     let around = ir.functions.iter().enumerate().skip(1).filter(|(_, f)| f.span.contains(at));
@@ -53,13 +53,13 @@ fn function_of(ir: &Module, stmt: StmtId) -> FuncId {
     FuncId(u32::try_from(innermost).unwrap_or(0))
 }
 
-/// Names of a file that several of its imports bind, with what each of those names: in branches, one of them does.
+/// Names of a file that several imports bind, usually in branches, with what each import names.
 fn alternatives(
     ir: &Module,
     targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>,
 ) -> FxHashMap<Slot, Vec<Target>> {
     let mut found: FxHashMap<Slot, Vec<Target>> = FxHashMap::default();
-    // Few files have any, and where a statement stands takes longer to say.
+    // Few files have such names, and to find out where a statement is takes longer.
     let mut bound: Vec<Slot> = ir
         .imports
         .iter()
@@ -90,15 +90,15 @@ fn alternatives(
 }
 
 impl super::Linked {
-    /// Does a function of the file import anything for itself?
+    /// Does a function of the file contain an import?
     pub fn imports_in_functions(&self) -> bool {
         !self.local_imports.slots.is_empty()
     }
 }
 
 impl Program {
-    /// What a name of the file's own, or an attribute of it, may mean besides what [`Self::resolve_expr`] says: what other imports
-    /// of that name bind.
+    /// Other meanings of a name of the file, or of an attribute of it, in addition to [`Self::resolve_expr`]: what other imports of that
+    /// name bind.
     pub fn other_imports(
         &self,
         module: ModIdx,
@@ -125,20 +125,20 @@ impl Program {
         meant.filter_map(part).collect()
     }
 
-    /// The names of a file that several of its imports bind. See [`Self::other_imports`].
+    /// The names of a file that several imports bind. See [`Self::other_imports`].
     pub fn bound_by_several(&self, module: ModIdx) -> FxHashMap<Slot, Vec<Target>> {
         let linked = self.get(module);
         alternatives(&linked.ir, &linked.targets)
     }
 
-    /// What a variable means in an expression of a function, if that function or one around it imports it.
+    /// The meaning of a variable in an expression of a function, if this function or one around it imports it.
     pub(super) fn imported_by_function(&self, linked: &Linked, expr: ExprId, var: Var) -> Option<Resolved> {
         let (depth, slot) = match var {
             Var::Local(slot) => (0, slot),
             Var::Enclosing { depth, slot } => (depth, slot),
             Var::Global(_) | Var::Unbound(_) => return None,
         };
-        // Where an expression stands takes longer to say.
+        // To find out where an expression is takes longer.
         if !linked.local_imports.slots.contains(&slot) {
             return None;
         }
@@ -149,8 +149,8 @@ impl Program {
         self.resolve(*linked.local_imports.named.get(&(func, slot))?)
     }
 
-    /// Is it a variable of a function, or a dotted name that begins with one, in a file of which no function imports anything?
-    /// Then its name says nothing.
+    /// Is it a local variable, or a dotted name that begins with one, in a file without imports inside functions? Then the name has no
+    /// static meaning.
     pub fn begins_in_function(&self, module: ModIdx, expr: ExprId) -> bool {
         let linked = self.get(module);
         let mut e = expr;
@@ -162,7 +162,7 @@ impl Program {
             && linked.ir.function_around(e) != FuncId(0)
     }
 
-    /// Is the name a variable that a function has imported?
+    /// Is the name a local variable that an import in a function binds?
     pub fn is_local_import(&self, module: ModIdx, expr: ExprId) -> bool {
         let linked = self.get(module);
         match linked.ir.expr(expr) {

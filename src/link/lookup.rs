@@ -1,14 +1,14 @@
-//! What names mean: followed through imports, re-exports and names for names, without evaluating anything.
+//! The meanings of names, followed through imports, re-exports and assignments of names to names, without evaluating anything.
 
 use super::{Binding, ClassKey, Linked, MAX_ALIASES, ModIdx, Program, Resolved, Target};
 use crate::ir::{Expr, ExprId, Module, Slot, Var};
 use crate::sym::Sym;
 
-/// How many re-exports are followed before giving up.
+/// How many re-exports are followed at most.
 const MAX_REEXPORTS: usize = 12;
 
 impl Program {
-    /// The module-level name of a file, followed through imports and re-exports.
+    /// The meaning of a file's module-level name, followed through imports and re-exports.
     pub fn lookup(&self, module: ModIdx, name: Sym) -> Option<Resolved> {
         let linked = self.get(module);
         match linked.names.get(&name).map(|&slot| linked.meanings.get(usize::from(slot))) {
@@ -18,14 +18,14 @@ impl Program {
         }
     }
 
-    /// What the name of each module-level slot of a file means.
+    /// The meanings of the names of all module-level slots of a file.
     pub(super) fn meanings(&self, module: ModIdx) -> Box<[Option<Resolved>]> {
         let body = self.get(module).ir.functions.first();
         let names = body.into_iter().flat_map(|f| &f.slots);
         names.map(|&name| self.lookup_within(module, name, MAX_REEXPORTS)).collect()
     }
 
-    /// What the name of a module-level slot of a file means.
+    /// The meaning of the name of a module-level slot of a file.
     pub fn meaning(&self, module: ModIdx, slot: Slot) -> Option<Resolved> {
         self.get(module).meanings.get(usize::from(slot)).copied().flatten()
     }
@@ -45,7 +45,7 @@ impl Program {
         self.lookup_unbound(linked, name, depth)
     }
 
-    /// What a name means that the file itself does not bind.
+    /// The meaning of a name that the file itself does not bind.
     fn lookup_unbound(&self, linked: &Linked, name: Sym, depth: usize) -> Option<Resolved> {
         if linked.siblings
             && let Some(&target) = linked.targets.get(&(1, Sym::EMPTY, Some(name)))
@@ -58,7 +58,7 @@ impl Program {
         })
     }
 
-    /// What an import's target means.
+    /// The meaning of an import's target.
     pub fn resolve(&self, target: Target) -> Option<Resolved> {
         self.follow(target, MAX_REEXPORTS)
     }
@@ -71,7 +71,7 @@ impl Program {
         }
     }
 
-    /// What a name or dotted name at module level means, without evaluating anything.
+    /// The meaning of a name or dotted name, without evaluating anything.
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
         match self.get(module).noted.get() {
             Some(noted) => noted.get(expr),
@@ -79,7 +79,7 @@ impl Program {
         }
     }
 
-    /// What an attribute of something means.
+    /// The meaning of an attribute of a base with this meaning.
     pub(super) fn resolve_attribute(&self, module: ModIdx, base: Resolved, name: Sym) -> Option<Resolved> {
         match base {
             Resolved::Module(m) => self.attribute(module, m, name),
@@ -91,12 +91,12 @@ impl Program {
         }
     }
 
-    /// The same through so many names for names.
+    /// The meaning of an expression, followed through at most `aliases` assignments of names to names.
     pub(super) fn resolve_through(&self, module: ModIdx, expr: ExprId, aliases: usize) -> Option<Resolved> {
         let linked = self.get(module);
         let ir = &linked.ir;
         match ir.expr(expr) {
-            // Of the names of functions only those say something here that are imported.
+            // A local variable of a function only has a static meaning if an import binds it.
             Expr::Var(var @ (Var::Local(_) | Var::Enclosing { .. })) if ir.function_around(expr).0 != 0 => {
                 self.imported_by_function(linked, expr, var)
             }

@@ -1,6 +1,6 @@
-//! Link: imports, classes and module-level names resolved through the project.
+//! Link: resolves imports, classes and module-level names throughout the project.
 //!
-//! Takes the lowered files, gives a [`Program`]: read-only from here on and shared by all threads.
+//! Takes the lowered files and returns a [`Program`], which is then read-only and shared by all threads.
 
 mod bindings;
 mod bound;
@@ -44,7 +44,7 @@ pub struct ClassKey {
     pub class: ClassId,
 }
 
-/// Stands for a file of the project that has not been read: nothing that this run asks for needs it.
+/// The id of every file of the project that has not been read, because nothing in this run needs it.
 pub const UNREAD: FileId = FileId(u32::MAX);
 
 /// What an import names.
@@ -61,21 +61,21 @@ pub enum Target {
 /// How a module-level variable gets its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Binding {
-    /// Not at all (deleted, or only declared).
+    /// Never: it is deleted, or only declared.
     Nothing,
-    /// One import.
+    /// By one import.
     Import(Target),
-    /// One `def`.
+    /// By one `def`.
     Def(FuncId),
-    /// One `class`.
+    /// By one `class`.
     Class(ClassId),
-    /// One plain assignment outside any branch.
+    /// By one plain assignment outside all branches.
     Value(ExprId),
-    /// In more than one way, or in a branch.
+    /// In several ways, or in a branch.
     Complex,
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolved {
     /// A file.
@@ -92,38 +92,38 @@ pub enum Resolved {
 
 /// A file with its names resolved.
 pub struct Linked {
-    /// The file's representation.
+    /// The file's intermediate representation.
     pub ir: Module,
-    /// What each module-level slot is bound to.
+    /// The binding of each module-level slot.
     pub bindings: Vec<Binding>,
-    /// What the name of each module-level slot means, once all files are linked: it is asked for more often than there are
-    /// names.
+    /// The meaning of each module-level slot's name, filled in after all files are linked. A cache: a meaning is needed more often than
+    /// there are names.
     meanings: Box<[Option<Resolved>]>,
-    /// Module-level names.
+    /// The slots of module-level names.
     pub names: FxHashMap<Sym, Slot>,
-    /// What the functions' own imports name, by variable.
+    /// What imports inside functions name, by variable.
     local_imports: local::LocalImports,
     /// What the file's imports name.
     pub targets: FxHashMap<(u32, Sym, Option<Sym>), Target>,
-    /// Does it import anything from its own package: `from . import name`?
+    /// Whether it imports anything from its own package: `from . import name`.
     siblings: bool,
     /// Submodules that the file's imports make attributes of their packages.
     below: imports::Below,
-    /// Star imports, in order.
+    /// The targets of its star imports, in order.
     pub stars: Vec<Target>,
     /// The classes' resolved bases.
     pub classes: Vec<ClassInfo>,
-    /// The functions that stand directly in a class's body, by name; the last one wins.
+    /// The functions directly in the body of each class, by name. The last one wins.
     methods: FxHashMap<(ClassId, Sym), FuncId>,
-    /// The calls of its own functions, once somebody has asked.
+    /// The calls of its own functions. Computed when first needed.
     sites: OnceLock<Sites>,
-    /// The module-level variables that its functions write, once somebody has asked.
+    /// The module-level variables that its functions write. Computed when first needed.
     written: OnceLock<FxHashMap<FuncId, Vec<Slot>>>,
-    /// Classes that register state of their own, found when it is first asked for.
+    /// Classes that register state of their own. Computed when first needed.
     registering: OnceLock<FxHashSet<ClassId>>,
-    /// What its expressions mean, once that has been noted.
+    /// The meanings of its expressions, if they have been noted.
     noted: OnceLock<resolved::Meanings>,
-    /// Does it import a file of the project that has not been read?
+    /// Whether it imports a file of the project that has not been read.
     unread: bool,
 }
 
@@ -133,27 +133,27 @@ pub struct Program {
     /// The files.
     pub modules: Vec<Linked>,
     by_file: FxHashMap<FileId, ModIdx>,
-    /// What every name belongs to that nothing binds.
+    /// The name `builtins`: the owner of every name that nothing binds.
     builtins: Sym,
-    /// The `conftest.py` files that give a test its fixtures, by the test, the nearest first.
+    /// The `conftest.py` files with the fixtures of each test, the nearest first.
     pub conftests: FxHashMap<FileId, Vec<FileId>>,
-    /// The modules that a file's project builds for CUDA alone, by file.
+    /// The extension modules that a file's project builds for CUDA alone, by file.
     pub extensions: FxHashMap<FileId, Arc<[Sym]>>,
-    /// The dotted names of files whose projects have such modules.
+    /// The dotted names of files whose projects build such extension modules.
     pub dotted: FxHashMap<FileId, Sym>,
-    /// What comments and settings silence.
+    /// What comments and settings suppress.
     pub silence: Arc<Silence>,
-    /// Which files speak of Apple's devices, once somebody has asked.
+    /// Whether each file mentions Apple's devices. Computed when first needed.
     about_mps: OnceLock<Vec<bool>>,
-    /// The names that methods have: most attributes have none of them.
+    /// The names of all methods: a quick check, because most attributes have another name.
     method_names: NameSet,
 }
 
-/// How many names for names are followed: they may go in a circle.
+/// How many assignments of names to names are followed: they may form a cycle.
 const MAX_ALIASES: usize = 12;
 
 impl Program {
-    /// Links the files. `find` gives the file that an import of another file names, if the project has it.
+    /// Links the files. `find` returns the file that an import of another file names, if the project has it.
     pub fn link(modules: Vec<Module>, find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>) -> Self {
         let by_file: FxHashMap<FileId, ModIdx> =
             modules.iter().enumerate().map(|(i, m)| (m.file, index(i))).collect();
@@ -189,14 +189,14 @@ impl Program {
         self.modules.into_iter().map(|linked| linked.ir).collect()
     }
 
-    /// Does the import name a module which the file's project builds for CUDA alone, or something in one?
+    /// Does the import name an extension module that the file's project builds for CUDA alone, or a name in one?
     pub fn is_extension(&self, module: ModIdx, import: &Import) -> bool {
         let file = self.get(module).ir.file;
         let Some(names) = self.extensions.get(&file) else { return false };
         if import.level == 0 {
             return [import.module, import.whole()].iter().any(|name| names.contains(name));
         }
-        // `from ._ext import pool` in `ops/pool.py` is `ops._ext`, or `_ext` of a `setup.py` that stands there.
+        // `from ._ext import pool` in `ops/pool.py` names `ops._ext`, or `_ext` if the `setup.py` is in `ops`.
         let mut package = self.dotted.get(&file).map_or("", |name| name.as_str());
         for _ in 0..import.level {
             package = package.rsplit_once('.').map_or("", |(package, _)| package);
@@ -209,7 +209,7 @@ impl Program {
         })
     }
 
-    /// The file's place in the program.
+    /// The file's index in the program.
     pub fn module_of(&self, file: FileId) -> Option<ModIdx> {
         self.by_file.get(&file).copied()
     }
@@ -224,7 +224,7 @@ impl Program {
         &self.get(key.module).classes[key.class.0 as usize]
     }
 
-    /// The variables of its file that a function writes: `global rank`.
+    /// The module-level variables that a function writes: `global rank`.
     pub fn written_globals(&self, module: ModIdx, func: FuncId) -> &[Slot] {
         let linked = self.get(module);
         let written = linked.written.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Which files are for Apple's devices, too: those that speak of them, or import one that does.
+//! Files that are also for Apple's devices: they mention these devices, or import a file that does.
 
 use rustc_hash::FxHashSet;
 
@@ -6,7 +6,7 @@ use super::{Linked, ModIdx, Program};
 use crate::sym::Answers;
 
 impl Program {
-    /// Does the file, or one that it imports, directly or not, speak of Apple's devices?
+    /// Does the file, or a file that it imports directly or indirectly, mention Apple's devices?
     pub fn mentions_mps(&self, module: ModIdx) -> bool {
         let own = self.about_mps.get_or_init(|| self.modules.iter().map(speaks).collect());
         let (mut seen, mut open) = (FxHashSet::default(), vec![module]);
@@ -30,7 +30,7 @@ thread_local! {
 fn speaks(linked: &Linked) -> bool {
     let text = |text: &str| text == "mps" || text.starts_with("mps:");
     let name = |name: &str| name.split('_').any(|word| word == "mps");
-    // What has not been read is a part of a large project, which has a file that does.
+    // Files that have not been read belong to a large project. Some file of a large project probably mentions them.
     linked.unread
         || linked.ir.strings.iter().any(|&s| TEXTS.with(|known| known.ask(s, text)))
         || linked.ir.attributes.iter().any(|&n| NAMES.with(|known| known.ask(n, name)))

@@ -1,15 +1,15 @@
-//! Classes that do what only modules do.
+//! Classes that behave like modules because they register state.
 
 use rustc_hash::FxHashSet;
 
 use super::{ClassKey, Linked, ModIdx, Program, Resolved};
 use crate::ir::{Class, ClassId, Expr, ExprId, FuncId, Stmt, Var};
 
-/// Methods by which a module registers what it holds.
+/// Methods by which a module registers state.
 const REGISTERS: &[&str] = &["register_buffer", "register_parameter", "register_module", "add_module"];
 
 impl Program {
-    /// Does the class register buffers or parameters of its own, once the constructor of its base has run?
+    /// Does the class register buffers or parameters of its own after it has called the constructor of its base?
     pub fn registers_state(&self, key: ClassKey) -> bool {
         self.class(key).mro.iter().any(|&ClassKey { module, class }| {
             let linked = self.get(module);

@@ -1,4 +1,4 @@
-//! What the names in a file mean, noted for all of its expressions: whoever looks through whole files asks for each of them.
+//! A cache of the meanings of all expressions of a file, for passes that look at whole files.
 
 use rayon::prelude::*;
 
@@ -6,15 +6,15 @@ use super::{MAX_ALIASES, ModIdx, Program, Resolved};
 use crate::ir::{Expr, ExprId};
 use crate::work::spend;
 
-/// What expressions of a file mean.
+/// The meanings of a file's expressions.
 pub(super) struct Meanings {
-    /// For each expression, 0 or one more than the place of what it means.
+    /// For each expression, 0, or one more than the index of its meaning.
     places: Box<[u32]>,
     meant: Vec<Resolved>,
 }
 
 impl Meanings {
-    /// Of an expression of the file.
+    /// The meaning of an expression of the file.
     pub(super) fn get(&self, e: ExprId) -> Option<Resolved> {
         let place = self.places[e.0 as usize].checked_sub(1)?;
         self.meant.get(place as usize).copied()
@@ -22,8 +22,8 @@ impl Meanings {
 }
 
 impl Program {
-    /// Notes for these files what their expressions mean, and in which function each stands. The answers are the same without that; to
-    /// look them up takes less.
+    /// Caches for these files the meaning of each expression, and the function that contains it. This changes no answer, only the time that
+    /// it takes.
     pub fn note(&self, files: &[ModIdx]) {
         files.par_iter().for_each(|&m| {
             self.get(m).ir.note_owners();
@@ -39,7 +39,7 @@ impl Program {
             let id = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
             let meant = match e {
                 Expr::Var(_) => self.resolve_through(module, id, MAX_ALIASES),
-                // Parts are numbered before the whole.
+                // The parts of an expression have lower numbers than the expression.
                 Expr::Attr { base, name } => {
                     noted.get(base).and_then(|base| self.resolve_attribute(module, base, name))
                 }

@@ -1,23 +1,23 @@
-//! Folders that a file puts on the path of its imports: `sys.path.append(os.path.join(ROOT, "tools"))`.
+//! Folders that a file adds to `sys.path`: `sys.path.append(os.path.join(ROOT, "tools"))`.
 //!
-//! Only what is written down counts: a path made from where the file is, or from texts. One that is relative to the
-//! working directory is tried from the usual ones, the file's own and the project's root.
+//! Only literal paths count, and paths that are computed from `__file__`. A path relative to the working directory is tried from the file's
+//! own folder and from the project's root.
 
 use std::cell::Cell;
 use std::path::{Component, Path, PathBuf};
 
 use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Module, Stmt, Var, Whole};
 
-/// Paths are put together by so many steps.
+/// How many steps the computation of a path may take.
 const MAX_DEPTH: u32 = 12;
-/// All paths of one file together take no more steps.
+/// How many steps all paths of one file may take together.
 const MAX_STEPS: u32 = 512;
-/// Bytes of the longest path that is put together.
+/// The length of the longest path, in bytes.
 const MAX_LENGTH: usize = 4096;
-/// So many folders of one file are looked at.
+/// How many folders of one file are used.
 const MAX_FOLDERS: usize = 8;
 
-/// Functions and methods that give the same path, as far as it matters here.
+/// Functions and methods that return the same path, as far as it matters here.
 const SAME: &[&str] = &[
     "abspath",
     "realpath",
@@ -31,10 +31,10 @@ const SAME: &[&str] = &[
     "fspath",
 ];
 
-/// The folders in the project at `root` that the file puts on the path, in order.
+/// The folders in the project at `root` that the file adds to `sys.path`, in order.
 pub(super) fn folders(ir: &Module, file: &Path, root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    // Few files do so.
+    // Few files add any.
     if !ir.attributes.iter().any(|a| a.as_str() == "path")
         || !ir.imports.iter().any(|i| i.module.as_str() == "sys")
     {
@@ -59,7 +59,7 @@ pub(super) fn folders(ir: &Module, file: &Path, root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What `sys.path.append(…)` and its like are given.
+/// The arguments of `sys.path.append(…)` and similar calls.
 fn put_on_path(ir: &Module) -> Vec<ExprId> {
     let is_path = |e: ExprId| match ir.expr(e) {
         Expr::Attr { base, name } => {
@@ -96,18 +96,18 @@ fn put_on_path(ir: &Module) -> Vec<ExprId> {
     given
 }
 
-/// A path as the source writes it.
+/// A path that the source code spells out.
 enum Written {
-    /// Made from where the file is.
+    /// A path computed from `__file__`.
     FromFile(PathBuf),
-    /// Relative to the working directory, or a piece of a path.
+    /// A path relative to the working directory, or a part of a path.
     Relative(String),
 }
 
 struct Reader<'a> {
     ir: &'a Module,
     file: &'a Path,
-    /// How many are left.
+    /// How many steps are left.
     steps: Cell<u32>,
 }
 
@@ -208,7 +208,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What the only assignment of a variable gives it.
+    /// The value of the only assignment of a variable.
     fn given(&self, e: ExprId) -> Option<ExprId> {
         let ir = self.ir;
         let owner = |e: ExprId| match ir.expr(e) {
@@ -236,7 +236,7 @@ fn below(folder: Written, part: Written) -> Option<Written> {
     })
 }
 
-/// Two texts, one after the other.
+/// The concatenation of two texts.
 fn after(start: Written, rest: Written) -> Option<Written> {
     match (start, rest) {
         (Written::Relative(start), Written::Relative(rest)) => Some(Written::Relative(start + &rest)),
@@ -251,7 +251,7 @@ fn after(start: Written, rest: Written) -> Option<Written> {
     }
 }
 
-/// So many folders up.
+/// The path `levels` folders further up.
 fn up(path: Written, levels: usize) -> Option<Written> {
     match path {
         Written::FromFile(path) => {
@@ -265,7 +265,7 @@ fn up(path: Written, levels: usize) -> Option<Written> {
     }
 }
 
-/// Without `.` and `..`
+/// The path without `.` and `..`.
 fn tidy(path: &Path) -> Option<PathBuf> {
     let mut tidied = PathBuf::new();
     for part in path.components() {

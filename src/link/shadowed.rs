@@ -1,7 +1,7 @@
-//! Submodules that a package has given their own name to something in them: `from .mean import mean`.
+//! Submodules whose package binds their name to something else: `from .mean import mean`.
 //!
-//! Who then imports `mean` from the package gets the function, and not the file. The package's names are known only
-//! when its file has been linked, so this is a second look.
+//! Code that then imports `mean` from the package gets the function, not the submodule. The package's names are known only after its file
+//! has been linked, so this is a second pass.
 
 use rustc_hash::FxHashMap;
 
@@ -9,15 +9,15 @@ use super::bindings::Binder;
 use super::{Binding, ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 
-/// An import by its key among a file's targets.
+/// The key of an import among a file's targets.
 pub(super) type ImportKey = (u32, Sym, Option<Sym>);
 
-/// Imports of one file that name a submodule of a package whose own file the project has, too.
+/// The imports of one file that name a submodule of a package whose `__init__.py` is also in the project.
 pub(super) type Submodules = Vec<(ImportKey, ModIdx)>;
 
-/// Lets such imports name what the package does, where that is a function or a class.
+/// Changes such imports to name what the package binds, if that is a function or a class.
 pub(super) fn resolve(program: &mut Program, found: &[Submodules]) {
-    // Many files import the same few names, and a package that re-exports all of its parts takes long to search.
+    // Many files import the same few names, and a package that re-exports everything takes long to search.
     let mut known: FxHashMap<(ModIdx, Sym), bool> = FxHashMap::default();
     let mut gives = |&(key, package): &(ImportKey, ModIdx)| {
         key.2.is_some_and(|name| {

@@ -9,21 +9,21 @@ use crate::sym::Sym;
 /// The calls in a file that reach functions of its own, by function.
 #[derive(Default)]
 pub struct Sites {
-    /// Those that visibly do so by name.
+    /// Calls that name the function.
     pub by_name: FxHashMap<FuncId, Vec<CallId>>,
-    /// Those of static methods and class methods, by the class's name.
+    /// Calls of static methods and class methods through the class's name.
     pub by_class: FxHashMap<FuncId, Vec<CallId>>,
 }
 
 impl Sites {
-    /// Does one of them call this function?
+    /// Is the function called in one of these ways?
     pub fn call(&self, f: FuncId) -> bool {
         self.by_name.contains_key(&f) || self.by_class.contains_key(&f)
     }
 }
 
 impl Program {
-    /// The calls that reach functions of their own file. Looked for when somebody asks: in many files nobody does.
+    /// The calls that reach functions of their own file. Computed when first needed.
     pub fn sites(&self, module: ModIdx) -> &Sites {
         self.get(module).sites.get_or_init(|| self.find_sites(module))
     }
@@ -53,7 +53,7 @@ impl Program {
                 sites.by_class.entry(f).or_default().push(id);
             }
             for func in one_of(ir, call.func).into_iter().flatten() {
-                // A method of another file is no matter here.
+                // Methods of other files do not count here.
                 let own = match ir.expr(func) {
                     Expr::Attr { name, .. } if named.contains(&name) => {
                         self.method_of_self(module, &methods, func)
@@ -66,7 +66,7 @@ impl Program {
                     _ => None,
                 });
                 let Some((m, f)) = target else { continue };
-                // Who calls it from other files does not matter: a part of a project is judged like the whole.
+                // Calls from other files do not count, so that linting a part of a project gives the same result as linting all of it.
                 if m == module {
                     sites.by_name.entry(f).or_default().push(id);
                 }
@@ -75,8 +75,7 @@ impl Program {
         sites
     }
 
-    /// `self.name(…)` in a method: the method of that name of the class.
-    /// `methods` are the file's methods by where they start.
+    /// `self.name(…)` in a method: the class's method with that name. `methods` has the file's methods by their start.
     fn method_of_self(
         &self,
         module: ModIdx,
@@ -108,7 +107,7 @@ impl Program {
             Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
                 self.resolve_expr(module, func)
             }
-            // In module-level code the slot is the module's; in a function it is some other variable.
+            // In module-level code, the slot is a slot of the module. In a function, it is a local variable.
             Expr::Var(Var::Local(slot)) => {
                 let name = ir.functions.first()?.slots.get(slot as usize)?;
                 let span = ir.span(func);
@@ -120,7 +119,7 @@ impl Program {
     }
 }
 
-/// What a call may run: `(Large if large else Small)(width)` is one or the other.
+/// The callees of a call: `(Large if large else Small)(width)` has two.
 fn one_of(ir: &Module, func: ExprId) -> [Option<ExprId>; 2] {
     match ir.expr(func) {
         Expr::IfElse(id) => [ir.if_else(id).then, ir.if_else(id).orelse].map(Some),

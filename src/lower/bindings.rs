@@ -1,5 +1,5 @@
-//! The names that a body binds, found before it is lowered: Python decides by the whole body whether a
-//! name is local.
+//! The names that a body binds. They are collected before the body is lowered, because Python decides by the whole body whether a name is
+//! local.
 
 use rustpython_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use rustpython_ast::{ElifElseClause, ExceptHandler, Expr, Parameters, Pattern, Stmt};
@@ -8,12 +8,13 @@ use rustpython_text_size::Ranged;
 use super::scope::{Binding, Scope};
 use crate::ir::{FuncId, FuncKind};
 
-/// Where `:=` stands in a text, in order, be it in a string: no other expression needs to be searched for what it binds.
+/// The positions of `:=` in a text, in order, including those in strings. Only expressions that contain one are searched for what they
+/// bind.
 #[derive(Clone, Copy)]
 pub(super) struct Marks<'a>(pub &'a [u32]);
 
 impl Marks<'_> {
-    /// May there be a `:=` in the node?
+    /// Can the node contain a `:=`?
     pub fn may_be_in(self, node: impl Ranged) -> bool {
         let place = super::span(node);
         let first = self.0.partition_point(|&at| at < place.start);
@@ -21,12 +22,12 @@ impl Marks<'_> {
     }
 }
 
-/// Binds in `scope` what the statements bind.
+/// Adds to `scope` the names that the statements bind.
 pub(super) fn bind_body(scope: &mut Scope, body: &[Stmt], walruses: Marks<'_>) {
     Binder { scope, walruses }.body(body);
 }
 
-/// Binds in `scope` what the `:=` in an expression bind.
+/// Adds to `scope` the names that the `:=` in an expression bind.
 pub(super) fn bind_expr(scope: &mut Scope, expr: &Expr) {
     Walruses { scope }.visit_expr(expr);
 }
@@ -64,8 +65,8 @@ pub(super) fn pattern_names<'a>(pattern: &'a Pattern, bind: &mut impl FnMut(&'a 
     }
 }
 
-/// Binds in the module's scope what functions and class bodies bind as `global`.
-/// `declarations`: the places of what may be `global` statements.
+/// Adds to the module's scope the names that functions and class bodies bind as `global`. `declarations`: the positions of possible
+/// `global` statements.
 pub(super) fn bind_globals(module: &mut Scope, body: &[Stmt], walruses: Marks<'_>, declarations: Marks<'_>) {
     Globals { module, walruses, declarations }.visit_body(body);
 }
@@ -166,7 +167,7 @@ impl Binder<'_> {
     }
 }
 
-/// Finds `:=` in the expressions of a statement, not in its body nor in that of a lambda.
+/// Finds `:=` in the expressions of a statement, but not in its body or in the body of a lambda.
 struct Walruses<'s> {
     scope: &'s mut Scope,
 }
@@ -196,7 +197,7 @@ impl<'a> Visitor<'a> for Walruses<'_> {
     }
 }
 
-/// Visits every function and class body of the file in which names may be declared.
+/// Visits all function and class bodies of the file that can contain a `global` statement.
 struct Globals<'s> {
     module: &'s mut Scope,
     walruses: Marks<'s>,

@@ -1,8 +1,8 @@
-//! The cells of a notebook, as text that the parser reads as a whole.
+//! The cells of a notebook, as one text that the parser can read.
 //!
-//! What is wrong in one cell must not reach into the next, so each is parsed for itself first. Statements that are no Python become
-//! blanks, and so do the names of commands whose arguments are Python (`%time train()`). The text keeps its length: every place
-//! in it is one in the notebook's text.
+//! An error in one cell must not affect the next, so each cell is first parsed on its own. Statements that are not Python become blanks. So
+//! do the names of commands whose argument is Python (`%time train()`). The text keeps its length: every position in it is the same
+//! position in the notebook's text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,29 +20,29 @@ use crate::span::Span;
 
 /// The text of a notebook as Python.
 pub(super) struct Readable {
-    /// As long as the text that it was made of.
+    /// The text, with the same length as the original.
     pub text: String,
-    /// What is no Python, in order.
+    /// The syntax errors, in order.
     pub errors: Vec<SyntaxError>,
-    /// What was not looked at, in order.
+    /// The parts that were not checked, in order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// The line commands whose argument is a statement that runs in the notebook, with the options that take a value.
+/// The line commands whose argument is a statement that runs in the notebook, each with its options that take a value.
 /// <https://ipython.readthedocs.io/en/stable/interactive/magics.html>
 const RUNS: [(&str, &str); 4] = [("time", ""), ("timeit", "nrp"), ("prun", "lTsD"), ("memit", "rti")];
 
-/// The cells as bytes of the text, from where they begin.
+/// The cells as byte ranges of the text. `starts`: the positions where they begin.
 pub(super) fn ranges(text: &str, starts: &[u32]) -> Vec<Range<usize>> {
     let length = text.len();
     let starts = starts.iter().map(|&start| (start as usize).min(length));
-    // Without cells it is one.
+    // A text without cells counts as one cell.
     let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([length]).collect();
     bounds.dedup();
     bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// Makes the text of a notebook, whose cells begin at `starts`, readable as a whole.
+/// Makes the text of a notebook readable as a whole. `starts`: the positions where the cells begin.
 pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
     let mut all =
         Readable { text: String::with_capacity(text.len()), errors: Vec::new(), left_out: Vec::new() };
@@ -50,7 +50,7 @@ pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
         let Some(own) = text.get(cell.clone()) else { continue };
         let read = one(own);
         let (offset, end) = (number(cell.start), number(cell.end));
-        // What is missing at the end of a cell is missing there, not at the beginning of the next.
+        // An error at the end of a cell belongs to that cell, not to the beginning of the next.
         let moved = |span: Span| {
             let start = span.start.saturating_add(offset).min(end.saturating_sub(1));
             Span::new(start, span.end.saturating_add(offset).min(end).max(start))
@@ -62,7 +62,7 @@ pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
     all
 }
 
-/// One cell.
+/// Makes one cell readable.
 fn one(cell: &str) -> Readable {
     let cell: &str = &without_searches(cell);
     let nothing = |errors, left_out| Readable { text: blank(cell), errors, left_out };
@@ -76,13 +76,13 @@ fn one(cell: &str) -> Readable {
     let mut errors = syntax_errors(cell, &parsed);
     let is_read = |text: &str| parse(text, Kind::Notebook(&[])).is_some_and(|p| p.errors().is_empty());
     if errors.is_empty() {
-        // A command's argument may be anything.
+        // The argument of a command may be any text.
         if text != cell && !is_read(&text) {
             text = cell.to_owned();
         }
         return Readable { text, errors, left_out: Vec::new() };
     }
-    // IPython takes the first line's indentation off the cell.
+    // IPython removes the indentation of the first line from the cell.
     if cell.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']) {
         return nothing(Vec::new(), Vec::new());
     }
@@ -97,15 +97,15 @@ fn one(cell: &str) -> Readable {
     if is_read(&text) { Readable { text, errors, left_out: Vec::new() } } else { nothing(errors, Vec::new()) }
 }
 
-/// As many blanks, on as many lines.
+/// The text with all characters other than line ends replaced by blanks.
 fn blank(text: &str) -> String {
     text.bytes().map(|b| if matches!(b, b'\n' | b'\r') { char::from(b) } else { ' ' }).collect()
 }
 
-/// The cell with blanks for the lines of statements that have errors in them, and for all else that is neither a statement nor
-/// a comment.
+/// The cell with statements that contain an error replaced by blanks, and also with everything else that is neither a statement nor a
+/// comment.
 fn without_errors(cell: &str, parsed: &Parsed<ModModule>) -> String {
-    // What is missing at the end of the cell is missing in its last line.
+    // An error after the end of the cell is in its last line.
     let last = number(cell.trim_end().len().saturating_sub(1));
     let here = |at: Span| Span::new(at.start.min(last), at.end);
     let errors: Vec<Range<usize>> =
@@ -132,7 +132,7 @@ fn without_errors(cell: &str, parsed: &Parsed<ModModule>) -> String {
     text
 }
 
-/// A line that gives the names which this one binds a value that nobody knows (`_` is the last one shown), if there is room.
+/// A line that binds the names of this line to an unknown value, if there is room for it. The value is `_`, the last result of IPython.
 fn rebound(line: &str) -> Option<String> {
     let code = line.trim_end_matches(['\n', '\r']);
     let is_name = |name: &str| {
@@ -151,7 +151,7 @@ fn rebound(line: &str) -> Option<String> {
     Some(assignment + &" ".repeat(room) + &line[code.len()..])
 }
 
-/// The cell with blanks for the lines that search for names, as in `torch.*Tensor?`: the parser does not know them.
+/// The cell with blanks for lines that search for names, such as `torch.*Tensor?`, because the parser does not know them.
 fn without_searches(cell: &str) -> Cow<'_, str> {
     let is_search = |line: &str| {
         let name = line.trim();
@@ -168,7 +168,7 @@ fn without_searches(cell: &str) -> Cow<'_, str> {
     Cow::Owned(lines.map(|line| if is_search(line) { blank(line) } else { line.to_owned() }).collect())
 }
 
-/// The whole lines that a range touches.
+/// Extends a range to whole lines.
 fn lines_of(text: &str, span: Span) -> Range<usize> {
     let (start, end) = (span.start as usize, (span.end.max(span.start + 1)) as usize);
     let before = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
@@ -177,7 +177,7 @@ fn lines_of(text: &str, span: Span) -> Range<usize> {
     before..after.map_or(text.len(), |at| last + at + 1)
 }
 
-/// The cell with the statements that its line commands run in their place: `x = %time f()` as `x =       f()`.
+/// The cell with line commands replaced by the statements that they run: `x = %time f()` becomes `x =       f()`.
 fn with_commands(cell: &str, parsed: &Parsed<ModModule>) -> String {
     let mut text = cell.to_owned();
     for token in parsed.tokens().iter().filter(|token| token.kind() == TokenKind::IpyEscapeCommand) {
@@ -193,9 +193,9 @@ fn with_commands(cell: &str, parsed: &Parsed<ModModule>) -> String {
     text
 }
 
-/// How many bytes of a command are before the statement that it runs; nothing if it runs none.
+/// The number of bytes of a command before the statement that it runs; `None` if it runs none.
 fn length_of_name(command: &str) -> Option<usize> {
-    // A backslash ties lines together.
+    // A backslash continues the command on the next line.
     if memchr2(b'\n', b'\r', command.as_bytes()).is_some() {
         return None;
     }
@@ -218,7 +218,7 @@ fn length_of_name(command: &str) -> Option<usize> {
 mod tests {
     use super::{one, readable};
 
-    /// The text with `·` for what has become blank at the ends of lines, and the number of errors.
+    /// The text, with `·` for new blanks at the ends of lines, and the number of errors.
     fn read(cell: &str) -> (String, usize) {
         let read = one(cell);
         assert_eq!(read.text.len(), cell.len());

@@ -1,4 +1,4 @@
-//! The comments that may suppress something, and the lines that they speak of.
+//! The comments that may suppress findings, and the lines that they cover.
 
 use memchr::{memchr, memchr2, memchr3_iter};
 use rustpython_ast::ModModule;
@@ -10,7 +10,7 @@ use super::{Comment, span};
 use crate::span::Span;
 use crate::work::spend;
 
-/// Every comment of the file with a word that may suppress something.
+/// All comments of the file with a word that may suppress findings.
 pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
     let mut comments = Vec::new();
     if !may_hold_any(text) {
@@ -28,10 +28,10 @@ pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
             TokenKind::Comment if may_suppress(span(token).slice(text)) => {
                 let span = span(token);
                 let line = line_start(text, span.start);
-                // Nothing but layout is before it, as the end of an earlier line's code is there.
+                // The last code before the comment ends on an earlier line, so only white space is before the comment on its line.
                 let own_line = code_end <= line;
                 let covers = if own_line {
-                    // A heap of comments is above the same code: look for that once.
+                    // Several comments in a row are above the same code, so that code is searched once.
                     if last_below.0 <= i {
                         last_below = below(text, tokens, i + 1, brackets > 0);
                     }
@@ -50,7 +50,7 @@ pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
     comments
 }
 
-/// Is there a word that may suppress something behind a `#` anywhere? Most files have none.
+/// Is there a word that may suppress findings after any `#`? Most files have none.
 fn may_hold_any(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = memchr(b'#', rest.as_bytes()) {
@@ -64,7 +64,7 @@ fn may_hold_any(text: &str) -> bool {
     false
 }
 
-/// Is there `noqa` or `samedevice:` in it, in upper or lower case? Each of them has a letter or sign that few comments have.
+/// Does it contain `noqa` or `samedevice:`, in upper or lower case? The search looks for a rare character of each.
 fn may_suppress(text: &str) -> bool {
     let text = text.as_bytes();
     memchr3_iter(b'q', b'Q', b':', text).any(|at| {
@@ -78,8 +78,7 @@ fn may_suppress(text: &str) -> bool {
     })
 }
 
-/// The start of the lines that end in this one and cannot have comments of their own: a string over
-/// several lines, lines that end in `\`.
+/// The start of the lines that a string or a `\` joins to this line. They cannot have comments of their own.
 fn tied_start(text: &str, before: &[Token], mut line: u32) -> u32 {
     let mut f_strings = 0u32;
     for token in before.iter().rev() {
@@ -100,8 +99,7 @@ fn tied_start(text: &str, before: &[Token], mut line: u32) -> u32 {
     line
 }
 
-/// The index of the next code's first token, and its lines: all of its logical line, or within brackets
-/// its first line.
+/// The index of the first token of the next code, and its lines: the whole logical line, or its first line within brackets.
 fn below(text: &str, tokens: &[Token], from: usize, in_brackets: bool) -> (usize, Option<Span>) {
     let is_code = |t: &Token| !is_layout(t.kind()) && t.kind() != TokenKind::EndOfFile;
     let Some(first) = tokens[from..].iter().position(is_code).map(|i| from + i) else {

@@ -1,7 +1,7 @@
-//! Statements that are nested too deeply: each is left out alone, and the rest of the file is looked at.
+//! Statements that are nested too deeply: only these are left out, and the rest of the file is checked.
 //!
-//! In its place stands an assignment of something unknown to every variable that it mentions: whatever it does to one of
-//! them, nothing is said of that variable any more.
+//! An assignment of an unknown value to each variable that the statement mentions replaces it. So no finding depends on what the statement
+//! does to these variables.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::ir::{Import, Module, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// The statements and `elif` clauses to leave out: where each begins, and where it ends.
+/// The statements and `elif` clauses to leave out: the start and the end of each.
 #[derive(Clone, Default)]
 pub(super) struct Cuts(BTreeMap<u32, u32>);
 
@@ -19,12 +19,12 @@ impl Cuts {
         self.0.insert(place.start, place.end);
     }
 
-    /// Is what begins there left out?
+    /// Is the node with this start left out?
     pub(super) fn hold(&self, place: Span) -> bool {
         !self.0.is_empty() && self.0.contains_key(&place.start)
     }
 
-    /// What is said of them: nothing of those in another one.
+    /// A report for each of them, except those inside another one.
     pub(super) fn told(&self) -> Vec<LeftOut> {
         let mut until = 0;
         let outer = self.0.iter().filter(|&(_, &end)| {
@@ -36,13 +36,13 @@ impl Cuts {
     }
 }
 
-/// What is said where there are more than [`MAX_LEVELS`].
+/// The report for code with more than [`MAX_LEVELS`] levels.
 pub(super) fn too_deep(span: Span) -> LeftOut {
     let message = format!("nested too deeply to be checked (more than {MAX_LEVELS} levels)");
     LeftOut { span, message }
 }
 
-/// The words in a text, each once: all names are among them.
+/// The words in a text, each once. They include all names.
 pub(super) fn words(text: &str) -> Vec<Sym> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     let mut words: Vec<&str> =
@@ -52,7 +52,7 @@ pub(super) fn words(text: &str) -> Vec<Sym> {
     words.into_iter().map(Sym::new).collect()
 }
 
-/// Does an import of the file bind the variable? What a statement mentions of a library it leaves as it is.
+/// Does an import of the file bind the variable? A statement that uses a library does not change the library.
 pub(super) fn is_imported(ir: &Module, var: Var) -> bool {
     let slot = |var: Var| match var {
         Var::Local(slot) | Var::Global(slot) => Some(slot),

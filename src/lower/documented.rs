@@ -1,15 +1,15 @@
-//! Parameters of which a docstring says that they are tensors.
+//! Parameters that a docstring documents as tensors.
 //!
-//! The three usual styles are read: `x (Tensor): …` of Google, `x : torch.Tensor` of NumPy, and `:param Tensor x:` or `:type x: Tensor`
-//! of Sphinx; and sentences that begin like one, `x: input tensor of shape (N, C)`. What may as well be a list, a text or a tensor that is
-//! said to be on the CPU is none.
+//! Three common styles are read: `x (Tensor): …` of Google, `x : torch.Tensor` of NumPy, and `:param Tensor x:` or `:type x: Tensor` of
+//! Sphinx. Sentences such as `x: input tensor of shape (N, C)` also count. A parameter that may also be a list or a text does not count,
+//! nor does a tensor that is documented to be on the CPU.
 
 use memchr::memmem;
 use rustpython_ast::Stmt;
 
-/// What every word for a tensor ends in.
+/// The end of all words for tensors.
 const STEM: &[u8] = b"ensor";
-/// What is no tensor and lives on no device, so that what is either is a tensor if it is on one.
+/// Words for values without a device. If a parameter is a tensor or one of these, it is a tensor whenever it has a device.
 const PLAIN: &[&str] = &[
     "none",
     "optional",
@@ -23,7 +23,7 @@ const PLAIN: &[&str] = &[
     "np.ndarray",
     "numpy.ndarray",
 ];
-/// What holds tensors, or has nothing to do with one; and what keeps one off the device.
+/// Words for containers of tensors and for other things; and words for tensors that stay on the CPU.
 const OTHER: &[&str] = &[
     "list",
     "lists",
@@ -45,9 +45,9 @@ const OTHER: &[&str] = &[
     "cpu",
     "host",
 ];
-/// Words that keep a tensor off the device.
+/// Words that say that a tensor is on the CPU.
 const HOST: &[&str] = &["cpu", "host", "numpy", "tf"];
-/// Headings of what is not about the arguments.
+/// Headings of sections that do not document the parameters.
 const OTHERS: &[&str] = &[
     "return",
     "returns",
@@ -60,7 +60,7 @@ const OTHERS: &[&str] = &[
     "notes",
     "references",
 ];
-/// Words of a sentence in which the tensor is not the thing itself.
+/// Words in sentences that mention a tensor, but whose subject is something else.
 const ABOUT: &[&str] = &[
     "whether",
     "if",
@@ -77,7 +77,7 @@ const ABOUT: &[&str] = &[
     "name",
     "not",
 ];
-/// Where the name of a thing ends in a sentence.
+/// Words after which a sentence no longer names the thing itself.
 const ENDS: &[&str] = &[
     " of ",
     " with ",
@@ -93,24 +93,24 @@ const ENDS: &[&str] = &[
     " on ",
     " as ",
 ];
-/// A sentence that names a tensor does so in its first words.
+/// How many words of a sentence are searched for the word for a tensor.
 const MOST_WORDS: usize = 4;
 
-/// The text that the body begins with, if it speaks of tensors at all.
+/// The docstring of the body, if it mentions tensors.
 pub(super) fn docstring(body: &[Stmt]) -> Option<&str> {
     let Stmt::Expr(first) = body.first()? else { return None };
     let text = first.value.as_string_literal_expr()?.value.to_str();
     memmem::find(text.as_bytes(), STEM).is_some().then_some(text)
 }
 
-/// Does the docstring say that what has this name is a tensor, if it is anything that lives on a device?
+/// Does the docstring say that the parameter with this name is a tensor, if its value has a device at all?
 pub(super) fn says_tensor(doc: &str, name: &str) -> bool {
     let mut lines = doc.lines().take_while(|line| !is_about_others(line)).peekable();
     while let Some(line) = lines.next() {
         let told = memmem::find(line.as_bytes(), STEM).is_some()
             && memmem::find(line.as_bytes(), name.as_bytes()).is_some()
             && line_says(line.trim(), name);
-        // Where it has to be may be said in the rest of the line, or in the next one.
+        // The rest of the line, or the next line, may say where the tensor must be.
         if told {
             let rest = lines.peek().copied().unwrap_or_default();
             return ![line, rest].into_iter().any(|text| has_word(&text.to_lowercase(), HOST));
@@ -119,7 +119,7 @@ pub(super) fn says_tensor(doc: &str, name: &str) -> bool {
     false
 }
 
-/// Does a part begin here that speaks of results, errors or examples?
+/// Does a section begin here that is about results, errors or examples?
 fn is_about_others(line: &str) -> bool {
     let heading = line.trim().trim_end_matches(':').trim_start_matches(':').to_lowercase();
     OTHERS.contains(&heading.as_str())
@@ -161,7 +161,7 @@ fn field_says(field: &str, name: &str) -> bool {
     }
 }
 
-/// What stands before the bracket that closes, and what after it.
+/// The text before the matching closing bracket, and the text after it.
 fn matching(text: &str) -> Option<(&str, &str)> {
     let mut open = 1_u32;
     for (at, c) in text.char_indices() {
@@ -179,7 +179,7 @@ fn matching(text: &str) -> Option<(&str, &str)> {
 
 /// `Tensor`, `torch.Tensor or None`, `LongTensor, optional`, `torch.Tensor[N, 4]`, ``:class:`torch.Tensor` ``.
 fn type_says(text: &str) -> bool {
-    // TorchScript's word for a list.
+    // `Tensor[]` is TorchScript's type for a list.
     if text.contains("[]") {
         return false;
     }
@@ -191,7 +191,7 @@ fn type_says(text: &str) -> bool {
     if !some && !PLAIN.contains(&first) {
         return false;
     }
-    // What follows may be another type, or say more of this one: `default: None`, `shape N x 4`.
+    // The rest may be another type, or details of this one: `default: None`, `shape N x 4`.
     for part in parts.filter(|part| !part.is_empty() && !part.contains([' ', ':', '='])) {
         let tensor = is_tensor(part);
         if !tensor && !PLAIN.contains(&part) {
@@ -210,7 +210,7 @@ fn sentence_says(text: &str) -> bool {
     let mut words = head.split_whitespace();
     // `torch.Tensor features of the nodes`
     let first = words.next().is_some_and(|word| word.len() > "tensor".len() && is_tensor(word));
-    // `multiplies tensor`, `scaling a tensor`: what is done with one.
+    // `multiplies tensor`, `scaling a tensor`: the sentence is about an operation.
     let verb = |word: &str| word.ends_with('s') || word.ends_with("ing") || word == "ndim";
     let words: Vec<&str> = head.split_whitespace().collect();
     let last = words.split_last().is_some_and(|(last, before)| {
@@ -219,7 +219,7 @@ fn sentence_says(text: &str) -> bool {
     (first || last) && !has_word(head, ABOUT) && !has_word(&whole, OTHER)
 }
 
-/// The words before it is said what the thing is made of or there for.
+/// The words that name the thing, without what it consists of or is for.
 fn thing(text: &str) -> &str {
     let end = ENDS.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
     text[..end].trim()
@@ -256,7 +256,7 @@ fn is_tensor(text: &str) -> bool {
     )
 }
 
-/// In small letters, without what is in brackets and without marks of reStructuredText.
+/// The text in lower case, without parts in brackets and without reStructuredText markup.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut open = 0_u32;

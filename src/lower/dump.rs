@@ -1,5 +1,5 @@
-//! Prints a module for tests: Python-like, with the place of every name (`x.0` local slot 0, `x^1.0` one
-//! function up, `x!0` the module's, `x?` unbound).
+//! Prints a module for tests, similar to Python. Each name has its variable: `x.0` is local slot 0, `x^1.0` is a slot one function further
+//! out, `x!0` is a slot of the module, `x?` is unbound.
 
 use std::fmt::{Display, Write};
 
@@ -22,7 +22,7 @@ struct Printer<'m> {
     function: FuncId,
 }
 
-/// A literal as Python writes it, as far as it is kept.
+/// A literal in Python syntax, as far as the lowered module keeps it.
 fn literal(literal: Expr) -> String {
     match literal {
         Expr::Str(s) => format!("{:?}", s.as_str()),

@@ -19,11 +19,11 @@ use crate::ir::{
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// Longer literals are texts for people; what they say is not kept.
+/// The length above which a string literal's text is not kept: such texts are for people.
 const LONGEST_STR: usize = 200;
 
 impl<'a> Lowerer<'a> {
-    /// Lowers an expression with all that is in it.
+    /// Lowers an expression and its parts.
     pub fn expr(&mut self, expr: &'a Ast) -> ExprId {
         let place = span(expr);
         if !self.enter() {
@@ -34,12 +34,12 @@ impl<'a> Lowerer<'a> {
         id
     }
 
-    /// The same for an expression that may be missing.
+    /// Lowers an optional expression.
     pub fn maybe(&mut self, expr: Option<&'a Ast>) -> Option<ExprId> {
         expr.map(|e| self.expr(e))
     }
 
-    /// The same for several.
+    /// Lowers several expressions.
     pub fn list(&mut self, exprs: impl IntoIterator<Item = &'a Ast>) -> ExprList {
         let mark = self.exprs.len();
         for e in exprs {
@@ -49,7 +49,7 @@ impl<'a> Lowerer<'a> {
         self.list_since(mark)
     }
 
-    /// A list of expressions that are lowered already.
+    /// A list of expressions that have been lowered.
     pub fn list_of(&mut self, ids: impl IntoIterator<Item = ExprId>) -> ExprList {
         let mark = self.exprs.len();
         self.exprs.extend(ids);
@@ -156,7 +156,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The arguments of a call or of a class statement.
+    /// Lowers the arguments of a call or of a class statement.
     pub fn args(&mut self, arguments: &'a Arguments) -> ArgList {
         let mark = self.args.len();
         for argument in arguments.arguments_source_order() {
@@ -187,7 +187,7 @@ impl<'a> Lowerer<'a> {
         Expr::Dict(self.list_since(mark))
     }
 
-    /// `a < b < c` is `a < b and b < c` with one `b`.
+    /// Lowers `a < b < c` as `a < b and b < c`, with `b` evaluated once.
     fn compare(&mut self, compare: &'a ExprCompare, place: Span) -> ExprId {
         let mark = self.exprs.len();
         let mut left = self.expr(&compare.left);
@@ -253,15 +253,15 @@ impl<'a> Lowerer<'a> {
         self.exprs.push(part);
     }
 
-    /// Collects the expression in braces. With `=` or with braces in its format, the text that comes
-    /// out is not that of the value, so that the part is opaque.
+    /// Collects the expression in braces. With `=`, or with braces in its format, the inserted text is not the text of the value, so the
+    /// part is opaque.
     fn interpolation(&mut self, element: &'a InterpolatedElement) {
         let mark = self.exprs.len();
         let value = self.expr(&element.expression);
         self.exprs.push(value);
         for spec in element.format_spec.iter().flat_map(|spec| &spec.elements) {
             if let InterpolatedStringElement::Interpolation(nested) = spec {
-                // A format can hold a format: a level that `expr` does not see.
+                // A format specification can contain another one. `expr` does not count this level.
                 if self.enter() {
                     self.interpolation(nested);
                     self.depth -= 1;
@@ -282,7 +282,7 @@ impl<'a> Lowerer<'a> {
         value: Option<&'a Ast>,
         loops: &'a [Comprehension],
     ) -> Expr {
-        // The first iterable is evaluated outside, before any of the variables exists.
+        // The first iterable is evaluated outside the comprehension, before its variables exist.
         let mut first = self.maybe(loops.first().map(|l| &l.iter));
         let mark = self.scope().inner.len();
         self.scope().comprehensions += 1;
@@ -305,7 +305,7 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// The text of a literal, its parts joined, unless it is long.
+/// The text of a literal with its parts joined; `None` if it is long.
 fn text(literal: &ExprStringLiteral) -> Option<Sym> {
     let parts = literal.value.as_slice();
     let length: usize = parts.iter().map(|part| part.value.len()).sum();
@@ -318,7 +318,7 @@ fn text(literal: &ExprStringLiteral) -> Option<Sym> {
     }
 }
 
-/// The operator of a binary operation or an augmented assignment.
+/// Converts the operator of a binary operation or an augmented assignment.
 pub(super) fn binary(op: Operator) -> BinOp {
     match op {
         Operator::Add => BinOp::Add,

@@ -1,4 +1,4 @@
-//! Functions, lambdas and classes: what has a frame of its own.
+//! Functions, lambdas and classes: code with a frame of its own.
 
 use rustpython_ast::{
     Decorator, Expr as AstExpr, ExprLambda, Parameter, Parameters, Stmt as AstStmt, StmtClassDef,
@@ -16,7 +16,7 @@ use crate::ir::{
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// A parameter before its function has a scope: all of it that is evaluated outside.
+/// A parameter before its function has a scope: the parts that are evaluated outside the function.
 struct Signature<'a> {
     parameter: &'a Parameter,
     kind: ParamKind,
@@ -25,7 +25,7 @@ struct Signature<'a> {
     documented: bool,
 }
 
-/// What [`Lowerer::frame`] needs to know of a function.
+/// The arguments of [`Lowerer::frame`].
 struct Frame<'a> {
     kind: FuncKind,
     name: Sym,
@@ -131,8 +131,7 @@ impl<'a> Lowerer<'a> {
         Stmt::Class(id, self.var(&s.name))
     }
 
-    /// Makes the record of a function and lowers its body in a scope of its own. Gives the functions
-    /// that stand directly in a class body, too.
+    /// Adds a function and lowers its body in a scope of its own. Also returns the functions that are directly in a class body.
     fn frame(&mut self, frame: Frame<'a>, body: Body<'a>) -> (FuncId, Vec<(Sym, FuncId)>) {
         let id = FuncId(number(self.module.functions.len()));
         let mut scope = match self.spare.pop() {
@@ -188,8 +187,8 @@ impl<'a> Lowerer<'a> {
         self.list(decorators.iter().map(|decorator| &decorator.expression))
     }
 
-    /// Makes type parameters visible in the scope around their function or class. Gives the mark to
-    /// which [`Scope::inner`] must be cut at its end.
+    /// Makes type parameters visible in the scope around their function or class. Returns the length to which [`Scope::inner`] must be
+    /// truncated at the end.
     fn type_params(&mut self, params: Option<&'a TypeParams>) -> usize {
         let scope = self.scope();
         let mark = scope.inner.len();
@@ -228,7 +227,7 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// Marks those without an annotation that the docstring calls tensors.
+/// Marks the parameters without an annotation that the docstring documents as tensors.
 fn documented(signature: &mut [Signature<'_>], doc: &str) {
     let single =
         |kind| matches!(kind, ParamKind::PositionalOnly | ParamKind::Normal | ParamKind::KeywordOnly);
@@ -237,7 +236,7 @@ fn documented(signature: &mut [Signature<'_>], doc: &str) {
     }
 }
 
-/// Binds the parameters, in order. Those for which there is no slot are left out: no frame has so many.
+/// Binds the parameters, in order. Leaves out parameters if the frame has no slot left.
 fn params(scope: &mut Scope, signature: &[Signature<'_>]) -> Box<[Param]> {
     let mut params = Vec::with_capacity(signature.len());
     params.extend(signature.iter().filter_map(|s| {

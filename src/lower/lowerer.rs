@@ -1,4 +1,4 @@
-//! The state of lowering one file, and how its arenas are filled.
+//! The state of lowering one file, and how it fills the arenas.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -20,37 +20,38 @@ use crate::ir::{
 use crate::span::{FileId, Span};
 use crate::sym::Sym;
 
-/// Levels that there are at least for what is in the last of many clauses.
+/// How many levels must be free for the contents of a clause, even if it is the last of many.
 const CLAUSE_LEVELS: u32 = 50;
 
-/// One file on its way.
+/// The state of lowering one file.
 pub(super) struct Lowerer<'a> {
     pub parsed: &'a Parsed<ModModule>,
     pub module: Module,
-    /// The scopes around the current place, the module's first.
+    /// The scopes around the current node, the module's first.
     pub scopes: Vec<Scope>,
-    /// Those of bodies that are done, for their room.
+    /// Scopes of finished bodies, whose memory is used again.
     pub spare: Vec<Scope>,
-    /// Where `:=` stands.
+    /// The positions of `:=`.
     pub walruses: Marks<'a>,
-    /// Levels around the current place.
+    /// The nesting depth of the current node.
     pub depth: u32,
-    /// Lists that are being collected: of expressions and of statements, inner ones last.
+    /// Lists of expressions that are being collected, inner ones last; and next, of statements.
     pub exprs: Vec<ExprId>,
     stmts: Vec<StmtId>,
-    /// Arguments that are being collected, those of inner calls last.
+    /// Arguments that are being collected; those of inner calls last.
     pub args: Vec<Arg>,
-    /// The docstring of the class around the current place.
+    /// The docstring of the class around the current node.
     pub class_doc: Option<&'a str>,
     too_deep: bool,
-    /// The statements in which there is something too deep, as far as they have been met.
+    /// The statements found so far that contain something too deep.
     deep: Vec<Span>,
-    /// Those that are known before.
+    /// The statements that are already known to be too deep.
     pub cuts: &'a Cuts,
     source: &'a str,
 }
 
-/// The module of a parsed file, without what is cut (`cells`: those of a notebook); or the places that are nested too deeply besides these.
+/// Lowers a parsed file without the statements in `cuts`. `cells`: the cells, if it is a notebook. The error: further statements that are
+/// nested too deeply.
 pub(super) fn module(
     file: FileId,
     text: &str,
@@ -90,12 +91,11 @@ pub(super) fn module(
 }
 
 thread_local! {
-    /// The tables of the file before, without what was in them: the next file is put together there, and only what it takes is
-    /// new memory.
+    /// The empty tables of the previous file. The next file is lowered into them, so that memory is only allocated for its final size.
     static ROOM: Cell<Option<Module>> = const { Cell::new(None) };
 }
 
-/// A module without a statement, in tables that have room already.
+/// A module without statements, in tables with reserved memory.
 fn with_room(file: FileId, text: &str) -> Module {
     let mut module = empty(file, text);
     if let Some(mut room) = ROOM.take() {
@@ -107,7 +107,7 @@ fn with_room(file: FileId, text: &str) -> Module {
     module
 }
 
-/// The same in tables of just its size. The others are left with nothing in them.
+/// Moves the contents into tables of exactly their size, and leaves the old tables empty.
 fn fitted(module: &mut Module) -> Module {
     fn fit<T>(table: &mut Vec<T>) -> Vec<T> {
         let mut fitted = Vec::with_capacity(table.len());
@@ -138,7 +138,7 @@ fn fitted(module: &mut Module) -> Module {
     }
 }
 
-/// In order. To sort them once is quicker than to look each up in a set, once the most usual ones are left out.
+/// The names, each once, sorted. A small table drops recent repetitions first. Then sorting is faster than a set.
 fn each_once(names: impl Iterator<Item = Sym>) -> Box<[Sym]> {
     let mut lately = [None; 256];
     let mut is_new = |name: Sym| lately[name.slot(256)].replace(name) != Some(name);
@@ -228,32 +228,32 @@ impl<'a> Lowerer<'a> {
         &mut self.scopes[last]
     }
 
-    /// The variable that a name means here.
+    /// The variable of a name at the current node.
     pub fn var(&self, name: &str) -> Var {
         resolve(&self.scopes, Sym::new(name))
     }
 
-    /// Goes one level down, if that is still allowed.
+    /// Goes one level down. Returns false if that is too deep.
     pub fn enter(&mut self) -> bool {
         self.too_deep |= self.depth >= MAX_LEVELS;
         self.depth += u32::from(!self.too_deep);
         !self.too_deep
     }
 
-    /// The same for a clause of an `if`, which is only worth it if there is room for what is in it.
+    /// The same for a clause of an `if`. Also returns false if few levels would be left for its contents.
     pub fn enter_clause(&mut self) -> bool {
         self.too_deep |= self.depth + CLAUSE_LEVELS >= MAX_LEVELS;
         self.enter()
     }
 
-    /// Was there something too deep since this was asked last? Then the statement or clause at that place is to be cut.
+    /// Whether something was too deep since the last call. If so, notes the statement or clause at this place to be cut.
     pub fn was_too_deep(&mut self, place: Span) -> bool {
         let was = std::mem::take(&mut self.too_deep);
         self.deep.extend(was.then_some(place));
         was
     }
 
-    /// What stands in the place of a statement or clause that is cut: whatever is mentioned there is unknown.
+    /// The statement that replaces a cut statement or clause: it makes all mentioned variables unknown.
     pub fn cut(&mut self, place: Span) -> StmtId {
         let variables = words(place.slice(self.source)).into_iter().map(|name| resolve(&self.scopes, name));
         let known = |var: &Var| !matches!(var, Var::Unbound(_)) && !is_imported(&self.module, *var);
@@ -277,14 +277,14 @@ impl<'a> Lowerer<'a> {
         id
     }
 
-    /// The list of the expressions that were collected since [`Lowerer::exprs`] had this length.
+    /// The list of the expressions that were collected after [`Lowerer::exprs`] had this length.
     pub fn list_since(&mut self, mark: usize) -> ExprList {
         let start = number(self.module.expr_pool.len());
         self.module.expr_pool.extend(self.exprs.drain(mark..));
         ExprList { start, len: number(self.module.expr_pool.len()) - start }
     }
 
-    /// The block of these statements.
+    /// Lowers these statements as a block.
     pub fn block(&mut self, body: &'a [AstStmt]) -> Block {
         let mark = self.stmts.len();
         let function = self.scopes.iter().any(|scope| scope.kind == FuncKind::Function);
@@ -296,14 +296,14 @@ impl<'a> Lowerer<'a> {
         self.block_since(mark)
     }
 
-    /// The block of a statement that is there already.
+    /// A block with a statement that has been lowered.
     pub fn block_with(&mut self, id: StmtId) -> Block {
         let mark = self.stmts.len();
         self.stmts.push(id);
         self.block_since(mark)
     }
 
-    /// The block of one statement.
+    /// A block with one new statement.
     pub fn block_of(&mut self, stmt: Stmt, span: Span) -> Block {
         let mark = self.stmts.len();
         let id = self.add_stmt(stmt, span);
@@ -331,14 +331,14 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// Where there may be `global` statements. It is a word with something like a space behind it.
+/// The positions of possible `global` statements: the word, followed by white space.
 fn declarations(text: &[u8]) -> impl Iterator<Item = u32> {
     const WORD: &[u8] = b"global";
     let spaced = |at: &usize| matches!(text.get(at + WORD.len()), Some(b' ' | b'\t' | b'\x0c' | b'\\'));
     memmem::find_iter(text, WORD).filter(spaced).map(number)
 }
 
-/// An index as the arenas store it. A text of less than 2 GiB has fewer nodes than that.
+/// An index in the type that the arenas store. A text of less than 2 GiB has fewer nodes.
 pub(super) fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

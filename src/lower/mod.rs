@@ -1,7 +1,7 @@
-//! From the text of a file to its [`ir::Module`]: the only folder that knows the parser.
+//! From the text of a file to its [`ir::Module`]. Only this folder knows the parser.
 //!
-//! Takes a decoded text; gives the module, the syntax errors and the comments that may suppress
-//! something. A broken file gives what could be parsed. It knows nothing of other files.
+//! Takes a decoded text and returns the module, the syntax errors and the comments that may suppress findings. A file with errors gives
+//! what could be parsed. This station knows nothing about other files.
 
 mod bindings;
 mod cells;
@@ -42,82 +42,81 @@ use crate::span::{FileId, Span};
 #[cfg(test)]
 pub(crate) use dump::dump;
 
-/// Stack that a thread needs which calls [`lower`] or walks a [`Lowered::module`] by recursion. It is
-/// reserved, not used: only what a file's nesting touches becomes memory.
+/// The stack size of a thread that calls [`lower`], or that walks a [`Lowered::module`] recursively. The memory is reserved; only what a
+/// file's nesting needs is used.
 pub const STACK_BYTES: usize = 256 << 20;
 
-/// How deep statements and expressions nest at most in a [`Lowered::module`]; each `elif` is one level.
+/// The maximum nesting depth of statements and expressions in a [`Lowered::module`]. Each `elif` is one level.
 pub const MAX_LEVELS: u32 = 2_000;
 
-/// At most this many syntax errors of a file are kept.
+/// How many syntax errors of a file are kept at most.
 pub const MAX_ERRORS: usize = 100;
 
-/// What a file holds.
+/// The result of lowering a file.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// The program. Empty when the file was refused as a whole.
+    /// The program. Empty if the file was refused as a whole.
     pub module: ir::Module,
-    /// What could not be parsed, in order, without overlaps; at most a hundred.
+    /// The syntax errors, in order, without overlaps; at most [`MAX_ERRORS`].
     pub errors: Vec<SyntaxError>,
-    /// What may be fine, and was not looked at, in order.
+    /// The parts that were not checked although they may be correct, in order.
     pub left_out: Vec<LeftOut>,
-    /// The comments that could suppress something, in order.
+    /// The comments that may suppress findings, in order.
     pub comments: Vec<Comment>,
 }
 
-/// A statement, or a whole file, that is too much: whether it is Python nobody has asked.
+/// A statement, or a whole file, that is too large or too deep to check. It may or may not be valid Python.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {
-    /// Where.
+    /// Its place.
     pub span: Span,
-    /// Why, without a full stop.
+    /// The reason, without a full stop.
     pub message: String,
 }
 
-/// Something that is not Python.
+/// A syntax error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SyntaxError {
-    /// Where.
+    /// Its place.
     pub span: Span,
-    /// What is wrong, without a full stop.
+    /// The message, without a full stop.
     pub message: String,
 }
 
 /// A comment that contains `samedevice:` or `noqa`, in upper or lower case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comment {
-    /// From `#` to the end of the line, the line end excluded.
+    /// From `#` to the end of the line, without the line end.
     pub span: Span,
-    /// Is there nothing before it on its line?
+    /// Is the comment alone on its line?
     pub own_line: bool,
-    /// What it speaks of, in whole lines without the last line end.
+    /// The lines that it covers, without the last line end.
     ///
-    /// After code, that is its own line, together with the lines before it that a string or a `\`
-    /// ties to it (no comment can stand on those). Alone on a line it is the next logical line: the
-    /// next statement, or the header of a compound one. Alone on a line within brackets, it is the
-    /// next line of the text that has code.
+    /// After code, these are its own line, and the lines before it that a string or a `\` joins to it (no comment can be on those). If the
+    /// comment is alone on its line, it covers the next logical line: the next statement, or the header of a compound statement. If it is
+    /// alone on a line within brackets, it covers the next line with code.
     pub covers: Span,
 }
 
-/// What sort of file it is.
+/// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind<'a> {
     /// A `.py` file.
     Script,
     /// A `.pyi` file.
     Stub,
-    /// The cells of a notebook, one after the other, with the byte offsets at which they begin: lines like `%cd x` and `!ls` are no
-    /// errors, and what is wrong in a cell is wrong there alone.
+    /// The cells of a notebook, one after the other, with the byte offsets at which they begin. Lines such as `%cd x` and `!ls` are no
+    /// errors, and an error in a cell only affects that cell.
     Notebook(&'a [u32]),
 }
 
 impl<'a> Kind<'a> {
-    /// What sort of file a source is.
+    /// The kind of a source.
     pub fn of(source: &'a Source) -> Self {
         Self::named(&source.path, source.notebook())
     }
 
-    /// The same for a file with this path.
+    /// The kind of a file with this path.
     pub fn named(path: &Path, notebook: Option<&'a Notebook>) -> Self {
         match notebook {
             Some(notebook) => Self::Notebook(notebook.starts()),
@@ -127,10 +126,10 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// Lowers a file. Call it on a thread with a stack of [`STACK_BYTES`].
+/// Lowers a file. The thread must have a stack of [`STACK_BYTES`].
 pub fn lower(file: FileId, text: &str, kind: Kind<'_>) -> Lowered {
     let mut lowered = lower_parts(file, text, kind);
-    // Python refuses the file, wherever it has a NUL; the parser takes those in comments and strings.
+    // Python rejects a file with a NUL anywhere; the parser accepts NULs in comments and strings.
     if let Some(at) = memchr(0, text.as_bytes()).and_then(|at| u32::try_from(at).ok()) {
         lowered.errors.retain(|error| memchr(0, error.span.slice(text).as_bytes()).is_none());
         let message = "source code cannot contain null bytes".to_owned();
@@ -166,7 +165,7 @@ fn lower_parts(file: FileId, text: &str, kind: Kind<'_>) -> Lowered {
     lowered(file, text, &parsed, &[])
 }
 
-/// Lowers the cells of a notebook, which begin at these offsets.
+/// Lowers a notebook whose cells begin at these offsets.
 fn notebook(file: FileId, text: &str, starts: &[u32]) -> Lowered {
     let cells::Readable { text, errors, left_out } = cells::readable(text, starts);
     let Some(parsed) = parse(&text, Kind::Notebook(starts)) else {
@@ -180,7 +179,7 @@ fn notebook(file: FileId, text: &str, starts: &[u32]) -> Lowered {
     lowered.left_out.extend(left_out);
     lowered.left_out.sort_by_key(|left_out| left_out.span.start);
     for comment in &mut lowered.comments {
-        // What follows in the next cell is another matter.
+        // A comment does not cover code in the next cell.
         let end = ranges.iter().map(|cell| cell.end).find(|&end| comment.span.start < number(end));
         if end.is_some_and(|end| comment.covers.end > number(end)) {
             comment.covers = comment.span;
@@ -189,10 +188,10 @@ fn notebook(file: FileId, text: &str, starts: &[u32]) -> Lowered {
     lowered
 }
 
-/// Lowers what has been parsed. Statements that are nested too deeply are left out. `cells`: those of a notebook.
+/// Lowers a parsed file. Leaves out statements that are nested too deeply. `cells`: the cells of a notebook.
 fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>, cells: &[Range<usize>]) -> Lowered {
     let mut cuts = Cuts::default();
-    // The second time it is known what to leave out.
+    // The first attempt finds the statements to leave out.
     for _ in 0..2 {
         match lowerer::module(file, text, parsed, &cuts, cells) {
             Ok(module) => {
@@ -205,8 +204,8 @@ fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>, cells: &[Range<
     refused(file, text, Vec::new(), cuts.told())
 }
 
-/// The syntax of a file, for edits in it; nothing if it is not Python as it stands, or nests too deeply to be looked into. Call it on a
-/// thread with a stack of [`STACK_BYTES`].
+/// The syntax tree of a file, for edits. `None` if the file has syntax errors or nests too deeply. The thread must have a stack of
+/// [`STACK_BYTES`].
 pub fn syntax(text: &str, kind: Kind<'_>) -> Option<Parsed<ModModule>> {
     if nesting::refusal(text, kind).is_some() || memchr(0, text.as_bytes()).is_some() {
         return None;
@@ -228,7 +227,7 @@ fn refused(file: FileId, text: &str, errors: Vec<SyntaxError>, left_out: Vec<Lef
     Lowered { module: lowerer::empty(file, text), errors, left_out, comments: Vec::new() }
 }
 
-/// The parser's errors, without those that stand within an earlier one.
+/// The parser's errors, without those inside an earlier one.
 fn syntax_errors(text: &str, parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
     if parsed.errors().is_empty() {
         return Vec::new();
@@ -250,7 +249,7 @@ fn syntax_errors(text: &str, parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
     errors
 }
 
-/// `raise;` is Python, but the parser misses an exception before the semicolon.
+/// Is the error about a missing exception in `raise;`? That is valid Python, which the parser rejects.
 fn is_end_of_raise(text: &str, error: Span) -> bool {
     let Some((before, after)) = text.split_at_checked(error.start as usize) else { return false };
     let before = before.trim_end_matches([' ', '\t', '\x0c', '\\', '\r', '\n']);
@@ -258,7 +257,7 @@ fn is_end_of_raise(text: &str, error: Span) -> bool {
     word == Some("raise") && after.starts_with(';')
 }
 
-/// The range of a node in our terms.
+/// The range of a node as a [`Span`].
 fn span(node: impl Ranged) -> Span {
     let range = node.range();
     Span::new(range.start().to_u32(), range.end().to_u32())

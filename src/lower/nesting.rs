@@ -1,9 +1,9 @@
-//! Refuses texts whose nesting would overflow the stack of the parser, which recurses without a bound.
+//! Refuses texts whose nesting would overflow the stack of the parser, which recurses without a limit.
 //!
-//! Two looks. The first counts the bytes that could open a level, whether in a string or not, until the rest is too short
-//! for more: a bound that holds whatever the text means, and enough for nearly every file. Only where that is too
-//! large, the lexer tells what is code, and the levels are counted per expression. Both bound the
-//! parser's recursion from above; [`super::MAX_LEVELS`] is then checked exactly, while lowering.
+//! There are two checks. The first counts the bytes that could open a level, also in strings, until the rest of the text is too short to
+//! reach the limit. This bound holds whatever the text means, and nearly every file passes. If a file does not, the lexer finds the code in
+//! it, and the levels of each expression are counted. Both are upper bounds of the parser's recursion. Lowering then checks
+//! [`super::MAX_LEVELS`] exactly.
 
 use rustpython_ast::token::TokenKind;
 use rustpython_parser::Mode;
@@ -13,20 +13,19 @@ use super::cut::too_deep;
 use super::{Kind, LeftOut, SyntaxError, span};
 use crate::span::Span;
 
-/// As many levels as the parser may be asked to recurse into on a stack of [`super::STACK_BYTES`]. In an
-/// unoptimised build a nested block takes more than 13 KB of it (20,000 of them overflow), all else less; the tests go to
-/// just below this bound.
+/// How many levels the parser can recurse into on a stack of [`super::STACK_BYTES`]. In a debug build, a nested block takes more than 13 KB
+/// (20,000 of them overflow the stack), and everything else takes less. The tests go just below this limit.
 pub(super) const PARSER_LEVELS: u32 = 10_000;
 
 /// Why a text must not be parsed.
 pub(super) enum Refusal {
-    /// It is not Python, and may be too deep.
+    /// It has a syntax error, and may be too deep.
     Wrong(SyntaxError),
-    /// It is too long or too deep, be it Python or not.
+    /// It is too long or too deep; whether it is Python is not known.
     TooMuch(LeftOut),
 }
 
-/// Why this text must not be parsed; nothing if it may.
+/// Why this text must not be parsed; `None` if it may be.
 pub(super) fn refusal(text: &str, kind: Kind<'_>) -> Option<Refusal> {
     let whole = Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX));
     if text.len() >= u32::MAX as usize / 2 {
@@ -49,7 +48,7 @@ pub(super) fn refusal(text: &str, kind: Kind<'_>) -> Option<Refusal> {
             return Some(Refusal::TooMuch(too_deep(Span::new(0, 0))));
         }
     }
-    // Where a string is not closed, the parser may take another view of what is inside it.
+    // If a string is not closed, the parser may treat its contents as code.
     let errors = lexer.finish();
     let hidden = errors.iter().map(|e| openers(span(e.location()).slice(text).as_bytes()));
     if levels.worst.saturating_add(hidden.fold(0, u32::saturating_add)) > PARSER_LEVELS {
@@ -61,8 +60,7 @@ pub(super) fn refusal(text: &str, kind: Kind<'_>) -> Option<Refusal> {
     None
 }
 
-/// Could there be more levels than these? A short text has no room for them, and nor has the rest of most others, long before
-/// its end.
+/// Could there be more levels than this? Most texts are too short, or their remaining part is soon too short to reach the number.
 fn may_open(bytes: &[u8], levels: u32) -> bool {
     const STEP: usize = 4096;
     let (mut rest, mut open) = (bytes, 0_u32);
@@ -70,7 +68,7 @@ fn may_open(bytes: &[u8], levels: u32) -> bool {
         if open > levels {
             return true;
         }
-        // The last byte of one step is seen again as the one before the next.
+        // The next step begins with the last byte of this one, as the byte before its first.
         let (step, left) = (&rest[..rest.len().min(STEP)], rest.get(STEP - 1..).unwrap_or_default());
         open = open.saturating_add(openers(step));
         rest = if rest.len() > STEP { left } else { &[] };
@@ -78,11 +76,10 @@ fn may_open(bytes: &[u8], levels: u32) -> bool {
     false
 }
 
-/// How many bytes could begin a level: brackets, operators, the colon of a block or a lambda, the ends
-/// of `not`, `await` and `else`.
+/// The number of bytes that could begin a level: brackets, operators, the colon of a block or a lambda, the ends of `not`, `await` and
+/// `else`.
 ///
-/// Every byte of every file passes here, hence the shape: sums of bytes, in runs that cannot overflow,
-/// become vector instructions.
+/// Every byte of every file passes through this function. Its sums of bytes, in runs that cannot overflow, compile to vector instructions.
 fn openers(bytes: &[u8]) -> u32 {
     let after = bytes.get(1..).unwrap_or_default();
     let first = bytes.first().map_or(0, |&b| opens(0, b));
@@ -91,7 +88,7 @@ fn openers(bytes: &[u8]) -> u32 {
     rest.fold(u32::from(first), u32::saturating_add)
 }
 
-/// 1 if a level could begin with this byte.
+/// 1 if a level could begin with this byte, otherwise 0.
 fn opens(before: u8, byte: u8) -> u8 {
     let is = |one: u8| u8::from(byte == one);
     // `%` to `/`, but not `'`, `)` and `,`
@@ -104,10 +101,10 @@ fn opens(before: u8, byte: u8) -> u8 {
     arithmetic | sign | t | e | lambda
 }
 
-/// A bound on the height of the tree, from the tokens alone.
+/// An upper bound of the height of the syntax tree, from the tokens alone.
 ///
-/// Between two commas of one pair of brackets, a tree is at most as high as there are operators plus
-/// the highest of the brackets in it. That holds for chains to the left and to the right.
+/// Between two commas of one pair of brackets, a tree is at most as high as the number of operators plus the height of the highest brackets
+/// inside. That holds for chains to the left and to the right.
 #[derive(Default)]
 struct Levels {
     open: Vec<Segment>,
@@ -119,15 +116,15 @@ struct Levels {
 /// The text since the last comma in a pair of brackets.
 #[derive(Default, Clone, Copy)]
 struct Segment {
-    /// Levels of what is around it.
+    /// The levels around it.
     outside: u32,
-    /// Operators.
+    /// The number of operators in it.
     links: u32,
-    /// Height of the highest brackets in it.
+    /// The height of the highest brackets in it.
     highest: u32,
-    /// Height of the highest segment before it in these brackets.
+    /// The height of the highest earlier segment in these brackets.
     best: u32,
-    /// Does a colon end it? That of the lambda whose parameters these are.
+    /// Whether a colon ends it, because it contains the parameters of a lambda.
     parameters: bool,
 }
 
@@ -152,12 +149,12 @@ impl Levels {
             T::Newline | T::Semi => self.statement(),
             T::Indent => self.indentation += 1,
             T::Dedent => self.indentation = self.indentation.saturating_sub(1),
-            // No expression holds these: in unclosed brackets, the parser begins a statement there.
+            // No expression contains these keywords. In unclosed brackets, the parser begins a statement at them.
             T::Def | T::Class | T::Return | T::Import | T::While | T::Try | T::With | T::Raise => {
                 self.statement()
             }
             T::Del | T::Assert | T::Pass | T::Break | T::Continue | T::Global => self.statement(),
-            // Leaves, and what makes one flat node of many operands.
+            // Leaves, and operators that make one flat node of many operands.
             T::Name | T::Int | T::Float | T::Complex | T::String | T::FStringMiddle | T::TStringMiddle => {}
             T::NonLogicalNewline | T::Comment | T::None | T::True | T::False | T::Ellipsis => {}
             T::And | T::Or | T::EqEqual | T::NotEqual | T::Less | T::LessEqual => {}

@@ -1,25 +1,25 @@
-//! `x.cuda(async=True)`: what PyTorch's argument was called until Python 3.7 made a keyword of its name.
+//! `x.cuda(async=True)`: the argument's name in PyTorch until `async` became a keyword in Python 3.7.
 //!
-//! No Python of today reads such a file, and a parser that stumbles over the word loses the statement around it. So it is read as
-//! what PyTorch calls the argument now, and told.
+//! No current Python accepts such a file, and the parser loses the statement around the word. So the argument is read under its current
+//! name, and reported as a syntax error.
 
 use memchr::memmem::Finder;
 
 use super::SyntaxError;
 use crate::span::Span;
 
-/// The word, and one of the same length for the parser.
+/// The old name; and next, a name of the same length for the parser.
 const WORD: &str = "async";
 const STAND_IN: &str = "asynk";
-/// What PyTorch calls it since 0.4.
+/// The argument's name since PyTorch 0.4.
 const TODAY: &str = "non_blocking";
 
-/// The name of an argument, as it is called today.
+/// The current name of an argument.
 pub(super) fn renamed(name: &str) -> &str {
     if name == STAND_IN { TODAY } else { name }
 }
 
-/// The text with a name that parses in each such place, and what to say of these places. Nothing if there is none.
+/// The text with a name that parses in each such place, and the errors to report there. `None` if there is no such place.
 pub(super) fn patched(text: &str) -> Option<(String, Vec<SyntaxError>)> {
     let places: Vec<usize> =
         Finder::new(WORD).find_iter(text.as_bytes()).filter(|&at| is_argument(text, at)).collect();
@@ -40,7 +40,7 @@ pub(super) fn patched(text: &str) -> Option<(String, Vec<SyntaxError>)> {
     Some((patched, errors))
 }
 
-/// Does the word stand where an argument is named: after `(` or `,`, before one `=`?
+/// Is the word the name of an argument: after `(` or `,`, and before a single `=`?
 fn is_argument(text: &str, at: usize) -> bool {
     let (before, after) = (&text[..at], &text[at + WORD.len()..]);
     let after = after.trim_start();

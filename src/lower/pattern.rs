@@ -8,7 +8,7 @@ use super::span;
 use crate::ir::{Case, Expr, ExprList, Var};
 use crate::work::spend;
 
-/// Where a pattern captures more names, those that come twice are listed twice.
+/// The number of captured names up to which repetitions are removed.
 const MOST_COMPARED: usize = 100;
 
 impl<'a> Lowerer<'a> {
@@ -17,7 +17,7 @@ impl<'a> Lowerer<'a> {
         let mut binds: Vec<Var> = Vec::new();
         pattern_names(&case.pattern, &mut |name| {
             let var = self.var(name);
-            // An or-pattern captures the same names again.
+            // The alternatives of an or-pattern capture the same names.
             let compared = binds.len() <= MOST_COMPARED;
             spend(if compared { binds.len() } else { 1 });
             if !(compared && binds.contains(&var)) {
@@ -33,7 +33,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The values of a pattern that is nothing but values.
+    /// The values of a pattern that consists only of values.
     fn pattern_values(&mut self, pattern: &'a Pattern) -> ExprList {
         let alternatives = match pattern {
             Pattern::MatchOr(or) => or.patterns.as_slice(),

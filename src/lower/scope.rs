@@ -1,4 +1,4 @@
-//! Which slot a name means.
+//! Resolves names to slots.
 
 use rustc_hash::FxHashMap;
 
@@ -6,11 +6,11 @@ use crate::ir::{ClassId, FuncId, FuncKind, Slot, Var};
 use crate::sym::Sym;
 use crate::work::spend;
 
-/// So many variables may comprehensions around one place have; others are not seen. They are searched
-/// one by one, which must not take forever.
+/// How many variables the comprehensions around one place can have; further ones are ignored. They are searched one by one, which must not
+/// take too long.
 const MOST_INNER: usize = 1_000;
 
-/// What a scope says of a name.
+/// How a scope binds or declares a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Binding {
     /// It is bound here.
@@ -21,16 +21,16 @@ pub(super) enum Binding {
     Nonlocal,
 }
 
-/// What a scope says of its names. Most functions have few, which are found sooner by going through them.
+/// The names of a scope. Most functions have few names, and a linear search in these is faster.
 #[derive(Default)]
 struct Names {
     few: Vec<(Sym, Binding)>,
-    /// All of them, once there are many.
+    /// All names, if there are more than [`FEW`].
     many: FxHashMap<Sym, Binding>,
 }
 
 impl Names {
-    /// So many are gone through.
+    /// How many names are searched linearly.
     const FEW: usize = 12;
 
     fn get(&self, name: Sym) -> Option<Binding> {
@@ -41,7 +41,7 @@ impl Names {
         }
     }
 
-    /// Gives what was said of the name before.
+    /// Adds a name, and returns its previous binding.
     fn insert(&mut self, name: Sym, binding: Binding) -> Option<Binding> {
         spend(self.few.len() + 1);
         if !self.many.is_empty() {
@@ -70,14 +70,13 @@ pub(super) struct Scope {
     /// Names of the slots.
     pub slots: Vec<Sym>,
     names: Names,
-    /// Names of comprehensions and type parameters around the current place, innermost last. `None`
-    /// when the frame is full.
+    /// Names of comprehensions and type parameters around the current node, the innermost last. `None` if the frame is full.
     pub inner: Vec<(Sym, Option<Slot>)>,
-    /// How many comprehensions are around the current place.
+    /// The number of comprehensions around the current node.
     pub comprehensions: u32,
-    /// Was there a `yield`?
+    /// Whether there was a `yield`.
     pub is_generator: bool,
-    /// For a class body, the functions in it so far.
+    /// For a class body, the functions that were found in it so far.
     pub methods: Vec<(Sym, FuncId)>,
     /// Names that are bound here and declared `global`: the module binds them.
     pub global_binds: Vec<Sym>,
@@ -99,7 +98,7 @@ impl Scope {
         }
     }
 
-    /// The scope of another body, in the room that this one had.
+    /// A scope for another body that uses the memory of this one.
     pub fn again(mut self, id: FuncId, kind: FuncKind, class: Option<ClassId>) -> Self {
         self.slots.clear();
         self.names.few.clear();
@@ -110,9 +109,9 @@ impl Scope {
         Self { id, kind, class, comprehensions: 0, is_generator: false, ..self }
     }
 
-    /// The name is bound here, unless it was declared to live elsewhere. Gives its slot.
+    /// Binds the name here, unless it is declared `global` or `nonlocal`. Returns its slot.
     pub fn bind(&mut self, name: &str) -> Option<Slot> {
-        // What the parser puts where a name is missing.
+        // The parser inserts an empty name where a name is missing.
         if name.is_empty() {
             return None;
         }
@@ -132,7 +131,7 @@ impl Scope {
         }
     }
 
-    /// The name is declared `global` or `nonlocal` here.
+    /// Declares the name `global` or `nonlocal` here.
     pub fn declare(&mut self, name: &str, binding: Binding) {
         if self.kind == FuncKind::Module {
             return;
@@ -144,14 +143,14 @@ impl Scope {
         }
     }
 
-    /// Another slot with this name; nothing when the frame is full.
+    /// A new slot with this name; `None` if the frame is full.
     pub fn fresh(&mut self, name: Sym) -> Option<Slot> {
         let slot = Slot::try_from(self.slots.len()).ok().filter(|&slot| slot < Slot::MAX)?;
         self.slots.push(name);
         Some(slot)
     }
 
-    /// Another slot that is visible until [`Scope::inner`] is cut.
+    /// Adds a slot that is visible until [`Scope::inner`] is truncated.
     pub fn bind_inner(&mut self, name: &str, since: usize) {
         if self.inner.len() >= MOST_INNER {
             return;
@@ -165,7 +164,7 @@ impl Scope {
     }
 }
 
-/// The variable that a name means in the innermost of the scopes, the last.
+/// The variable of a name in the innermost scope, which is the last.
 pub(super) fn resolve(scopes: &[Scope], name: Sym) -> Var {
     look_up(scopes, name, true)
 }
@@ -184,7 +183,7 @@ fn look_up(scopes: &[Scope], name: Sym, inner: bool) -> Var {
         {
             return slot.map_or(Var::Unbound(name), |slot| variable(scopes, up, slot, name));
         }
-        // The names of a class body are seen by its own statements alone.
+        // Only the statements of a class body itself see its names.
         let hidden = !innermost || (inner && scope.comprehensions > 0);
         if scope.kind == FuncKind::ClassBody && hidden {
             continue;
@@ -205,7 +204,7 @@ fn global(scopes: &[Scope], name: Sym) -> Var {
     }
 }
 
-/// The slot of the scope that is so many scopes up.
+/// The variable with this slot in the scope `up` levels further out.
 fn variable(scopes: &[Scope], up: usize, slot: Slot, name: Sym) -> Var {
     if up == 0 {
         return Var::Local(slot);

@@ -13,7 +13,7 @@ use crate::span::Span;
 use crate::sym::Sym;
 
 impl<'a> Lowerer<'a> {
-    /// Lowers a statement with all that is in it; nothing for a docstring.
+    /// Lowers a statement and its parts; `None` for a docstring.
     pub fn stmt(&mut self, stmt: &'a Ast) -> Option<StmtId> {
         if matches!(stmt, Ast::Expr(s) if s.value.is_string_literal_expr()) {
             return None;
@@ -51,7 +51,7 @@ impl<'a> Lowerer<'a> {
             },
             Ast::Return(s) => Stmt::Return(self.maybe(s.value.as_deref())),
             Ast::Raise(s) => {
-                // Before a semicolon the parser makes up an exception of no characters.
+                // Before a semicolon, the parser inserts an empty exception.
                 let exception = s.exc.as_deref().filter(|exception| !exception.range().is_empty());
                 Stmt::Raise { exception: self.maybe(exception), cause: self.maybe(s.cause.as_deref()) }
             }
@@ -102,13 +102,12 @@ impl<'a> Lowerer<'a> {
                 subject: self.expr(&s.subject),
                 cases: s.cases.iter().map(|case| self.case(case)).collect(),
             },
-            // `pass`, `global`, `nonlocal`, `type`, a notebook's commands
+            // `pass`, `global`, `nonlocal`, `type`, and commands of a notebook.
             _ => Stmt::Pass,
         }
     }
 
-    /// What is left of an `if` when its test fails. Made from the last clause to the first, as each is
-    /// in the `orelse` of the one before it.
+    /// Lowers the `elif` and `else` clauses of an `if`, from the last to the first, because each is in the `orelse` of the one before it.
     fn clauses(&mut self, clauses: &'a [ElifElseClause], end: u32) -> Block {
         let depth = self.depth;
         let mut lowered = Vec::with_capacity(clauses.len());
@@ -138,7 +137,7 @@ impl<'a> Lowerer<'a> {
 
     fn try_stmt(&mut self, s: &'a StmtTry) -> Stmt {
         let body = self.block(&s.body);
-        // Those of statements in them come first.
+        // The handlers of inner statements come first in the table.
         let lowered: Vec<Handler> = s.handlers.iter().map(|handler| self.handler(handler)).collect();
         let handlers = HandlerList { start: number(self.module.handlers.len()), len: number(lowered.len()) };
         self.module.handlers.extend(lowered);
@@ -160,7 +159,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The end of the first colon from here to the end of the logical line.
+    /// The end of the first colon between this offset and the end of the logical line.
     fn colon_after(&self, offset: u32) -> u32 {
         let tokens = self.parsed.tokens();
         let first = tokens.partition_point(|t| t.start().to_u32() < offset);
@@ -201,7 +200,7 @@ impl<'a> Lowerer<'a> {
         self.imports_since(start)
     }
 
-    /// The import statement of these parts.
+    /// The import statement with the imports that were added since `start`.
     fn imports_since(&self, start: usize) -> Stmt {
         let len = number(self.module.imports.len() - start);
         Stmt::Import(ImportList { start: number(start), len })

@@ -1,4 +1,4 @@
-//! What small programs become.
+//! The results of lowering small programs.
 
 mod comments;
 mod hostile;

@@ -1,7 +1,7 @@
 //! The tokens of a text without what formatters change: quotes, line breaks, parentheses, commas, comments.
 //!
-//! Two texts of which one is the other after a formatter went over it have equal tokens, statement by statement. The reverse does
-//! not hold (`f(a)` and `f, a` are equal), so this serves to find a statement again, not to understand it.
+//! If a formatter turns one text into another, both have equal tokens, statement by statement. The converse is false (`f(a)` and `f, a` are
+//! equal). So this serves to find a statement again, not to understand it.
 
 use std::ops::Range;
 
@@ -13,31 +13,31 @@ use super::{Kind, STACK_BYTES, cells, nesting, parse, span};
 use crate::shield::shielded;
 use crate::span::Span;
 
-/// Between two tokens in [`Tokens::normal`].
+/// Separates two tokens in [`Tokens::normal`].
 const SEPARATOR: char = '\u{1f}';
 
 /// The tokens of a file.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    /// Their texts one after the other, with separators.
+    /// The normalized texts of all tokens, with separators.
     pub normal: String,
-    /// In the order of the file.
+    /// The tokens, in the order of the file.
     pub tokens: Vec<Token>,
-    /// The statements, as ranges of `tokens`, none of them empty; the header of a compound one is a statement of its own.
+    /// The statements, as non-empty ranges of `tokens`. The header of a compound statement is a statement of its own.
     pub statements: Vec<Range<usize>>,
 }
 
 /// One token.
 #[derive(Debug)]
 pub struct Token {
-    /// Where it is in the file.
+    /// Its place in the file.
     pub span: Span,
-    /// Where its text is in [`Tokens::normal`], in bytes.
+    /// The byte range of its text in [`Tokens::normal`].
     pub normal: Range<usize>,
 }
 
-/// The tokens of a Python text; of one that is no Python, or nested too deeply, its words, a line for a statement. Can be called on any
-/// thread: the parser gets one of its own, as it recurses.
+/// The tokens of a Python text. If the text has errors or nests too deeply, the tokens are its words, and each line is a statement. Can be
+/// called on any thread: the recursive parser gets a thread of its own.
 pub fn tokens(text: &str, kind: Kind<'_>) -> Tokens {
     let parsed = || shielded(|| parsed_tokens(text, kind)).ok();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -52,7 +52,7 @@ pub fn tokens(text: &str, kind: Kind<'_>) -> Tokens {
 fn parsed_tokens(text: &str, kind: Kind<'_>) -> Tokens {
     let mut writer = Writer::default();
     let parts = match kind {
-        // A bracket that one cell does not close is closed by none of the others.
+        // A bracket that one cell leaves open is not closed by another cell.
         Kind::Notebook(starts) => cells::ranges(text, starts),
         Kind::Script | Kind::Stub => cells::ranges(text, &[]),
     };
@@ -72,15 +72,15 @@ fn range_span(range: Range<usize>) -> Span {
     Span::new(offset(range.start), offset(range.end))
 }
 
-/// What is known of the statement up to a token.
+/// The state of the current statement.
 #[derive(Default)]
 struct Line {
-    /// Open brackets.
+    /// The number of open brackets.
     depth: u32,
-    /// Has it begun, and with a word that needs a colon?
+    /// Whether it has begun; and next, whether it began with a word that needs a colon.
     begun: bool,
     header: bool,
-    /// Lambdas outside of brackets whose colons are still to come.
+    /// The number of lambdas outside brackets whose colons are still missing.
     lambdas: u32,
     ended: bool,
 }
@@ -112,14 +112,14 @@ impl Line {
 #[derive(Default)]
 struct Writer {
     out: Tokens,
-    /// The first token of the statement.
+    /// The index of the statement's first token.
     first: usize,
-    /// Is the last token a piece of a string? Pieces that follow each other are one string.
+    /// Whether the last token is a piece of a string. Adjacent pieces are one string.
     in_string: bool,
 }
 
 impl Writer {
-    /// The words of a part of the text.
+    /// Adds the words of a part of the text.
     fn words(&mut self, text: &str, part: Range<usize>) {
         let start_of = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
         for line in text.get(part).unwrap_or_default().lines() {
@@ -131,7 +131,7 @@ impl Writer {
         }
     }
 
-    /// The tokens of a part of the text that begins at `start`.
+    /// Adds the tokens of a part of the text that begins at `start`.
     fn parsed(&mut self, text: &str, start: usize, parsed: &Parsed<ModModule>) {
         let offset = u32::try_from(start).unwrap_or(u32::MAX);
         let mut line = Line::default();
@@ -177,7 +177,7 @@ impl Writer {
         self.in_string = false;
     }
 
-    /// A piece of a string.
+    /// Adds a piece of a string.
     fn string(&mut self, span: Span, text: &str) {
         if !self.in_string {
             self.push(span, "\"");
@@ -201,7 +201,7 @@ impl Writer {
     }
 }
 
-/// The content of a string without what its quotes ask for, and with each run of white space as one blank.
+/// The content of a string without the escapes that its quotes require, and with each run of white space as one blank.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -223,7 +223,7 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// `1.` and `1.0`, `.5` and `0.5`, `1E5` and `1e5`, `0XFF` and `0xff` are the same.
+/// Normalizes a number: `1.` and `1.0`, `.5` and `0.5`, `1E5` and `1e5`, `0XFF` and `0xff` are the same.
 fn number(text: &str) -> String {
     let mut out = text.to_ascii_lowercase();
     if out.starts_with('.') {

@@ -1,12 +1,12 @@
-//! Statements that nothing comes to: what a block has after `return`, `raise`, `continue` or `break`.
+//! Unreachable statements: the rest of a block after `return`, `raise`, `continue` or `break`.
 //!
-//! They neither go wrong nor call anybody, so they are left out, but for what their mere presence says: with a `yield` in it, a
-//! function gives a generator. The names that they bind are bound all the same.
+//! They have no effect, so they are left out. Only their presence matters: a function with an unreachable `yield` is a generator, and the
+//! names that they bind are local.
 
 use rustpython_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use rustpython_ast::{Expr, Stmt};
 
-/// The statements of a function's block as far as something comes to them.
+/// The reachable statements of a function's block.
 pub(super) fn reached(body: &[Stmt]) -> &[Stmt] {
     match body.iter().position(ends) {
         Some(last) if last + 1 < body.len() && !yields(&body[last + 1..]) => &body[..=last],
@@ -14,7 +14,7 @@ pub(super) fn reached(body: &[Stmt]) -> &[Stmt] {
     }
 }
 
-/// Does no way lead from the statement to the next one?
+/// Does the statement never continue with the next one?
 fn ends(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Return(_) | Stmt::Raise(_) | Stmt::Continue(_) | Stmt::Break(_) => true,
@@ -34,7 +34,7 @@ fn yields(stmts: &[Stmt]) -> bool {
     found.0
 }
 
-/// Is there a `yield`, wherever?
+/// Searches for a `yield` at any depth.
 struct Yields(bool);
 
 impl<'a> Visitor<'a> for Yields {

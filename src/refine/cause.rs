@@ -1,8 +1,7 @@
-//! One cause, one finding: what calls in several places lead to is told once, where one would mend it.
+//! One cause, one finding: if calls in several places lead to one cause, they become one finding at the place of the fix.
 //!
-//! A finding belongs to the file whose entry point was interpreted, so that a run over one file finds what a run over
-//! everything does. If its cause is in another file that this run checks as well, and several calls lead there, that file gets
-//! the finding, and the calls become places of it.
+//! A finding belongs to the file whose entry point was interpreted, so that a run over one file finds what a run over all files finds. If
+//! this run also checks the file of the cause, and several calls lead there, the finding moves to that file. The calls become places of it.
 
 use rustc_hash::FxHashMap;
 
@@ -10,15 +9,15 @@ use crate::finding::{Code, Finding, Label};
 use crate::rules::merge_worlds;
 use crate::span::{FileId, Place};
 
-/// Calls that lead to a cause: at most this many are shown, the others are counted.
+/// How many calls that lead to a cause a finding shows at most. The others are only counted.
 const MAX_CALLS: usize = 3;
 
-/// A rule and the place of what it is about.
+/// A rule, and the place of the cause.
 type Key = (Code, Place);
 
-/// The findings with those of one rule and one cause as one finding. `is_checked` tells whether this run checks a file for a rule:
-/// if it checks that of the cause, and several calls lead there, the cause is told; else the first call, with the others as places of
-/// it. What a caller hands in goes wrong by its doing, and stays its own.
+/// Merges the findings of one rule and one cause. `is_checked`: whether this run checks a file for a rule. If several calls lead to a cause
+/// in a file that this run checks, the finding is at the cause. If this run does not check that file, the finding is at the first call, and
+/// the other calls are places of it. A finding whose cause is in the caller itself stays as it is.
 pub(super) fn told_at_cause(
     findings: Vec<Finding>,
     is_checked: &dyn Fn(FileId, Code) -> bool,
@@ -42,7 +41,7 @@ pub(super) fn told_at_cause(
         let key = (finding.code, finding.cause());
         if let Some(first) = known.get(&key).and_then(|&at| told.get_mut(at)) {
             first.as_sure_as(&finding);
-            // The file of the cause tells it itself, but not as surely.
+            // The file of the cause has this finding too, perhaps with less confidence.
             if finding.primary.place != first.primary.place && first.cause() == first.primary.place {
                 first.told.for_files.push(finding.primary.place.file);
             }
@@ -60,8 +59,7 @@ pub(super) fn told_at_cause(
     told
 }
 
-/// The same finding with its cause for the primary place. Of the way there, what is in the cause's file stays. The first calls
-/// that lead there are places of it, all are counted.
+/// The finding, moved to its cause. Labels in other files go. The first calls that lead to the cause become labels, and all are counted.
 fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Finding {
     finding.primary = match finding.related.iter().position(|label| label.place == cause) {
         Some(at) => finding.related.remove(at),
@@ -80,7 +78,7 @@ fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Findin
     finding
 }
 
-/// The same finding at the first of these calls, which is its primary place. The next calls are places of it, all are counted.
+/// The finding at the first of these calls. The next calls become labels, and all are counted.
 fn at_first_call(mut finding: Finding, mut calls: Vec<Label>) -> Finding {
     finding.told.for_files = files(&calls);
     let text = &mut finding.primary.text;

@@ -1,8 +1,7 @@
-//! One line a finding: `path:row:col: error: SD101 message (where it bites) [name]`; in a notebook
-//! `path:cell N:row:col: …`.
+//! One line per finding: `path:row:col: error: SD101 message (on which machines) [name]`; in a notebook `path:cell N:row:col: …`.
 //!
-//! This is the shape of GCC's messages, so that editors and matchers that know those know ours; the files in
-//! `editors/` and `.github/` read the severity and the code besides.
+//! The format is that of GCC's messages, so that editors and problem matchers understand it. The matchers in `editors/` and `.github/` also
+//! read the severity and the code.
 
 use std::io::{self, Write};
 
@@ -32,7 +31,7 @@ fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn W
     write!(out, "{tint}{}: {}{tint:#} ", finding.severity.name(), linked(report, finding.code, page))?;
     let mark = if report.is_fixable(finding) { "[*] " } else { "" };
     write!(out, "{mark}{}", message_with_world(finding))?;
-    // One line is all there is to say that the place only leads to where it happens.
+    // The one line must say that the place only leads to the cause.
     if let Some(&root) = finding.roots.first() {
         let there = report.sources.get(root.file);
         let name = there.name_at(root.span.start);
@@ -44,12 +43,12 @@ fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn W
     }
 }
 
-/// How a severity looks.
+/// The colour of a severity.
 pub(super) fn tint(report: &Report, severity: Severity) -> Style {
     if report.color { Style::new().bold().fg_color(Some(color(severity).into())) } else { Style::new() }
 }
 
-/// The code, which terminals that can make it a link to the rule's page (OSC 8).
+/// The code. Terminals that support it show a link to the rule's page (OSC 8).
 pub(super) fn linked(report: &Report, code: Code, page: Option<&Page>) -> String {
     match page {
         Some(page) if report.links => format!("\u{1b}]8;;{}\u{1b}\\{code}\u{1b}]8;;\u{1b}\\", page.url()),

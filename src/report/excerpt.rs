@@ -1,9 +1,8 @@
-//! The rows of the sources that a finding shows, cut down to what fits on a screen.
+//! The rows of the sources that a finding shows, cut to the size of a screen.
 //!
-//! miette draws a snippet from a text and offsets in it. Given a whole file it would search the file from
-//! its start for each finding, and print a line of a megabyte; so it gets this instead: the rows around each
-//! label, of all files that matter, long rows clipped and unprintable characters replaced, with the offsets
-//! moved to match.
+//! miette draws a snippet from a text and offsets in it. With a whole file, it would search the file from its start for each finding, and
+//! could print a line of a megabyte. So it gets an excerpt: the rows around each label, of all files with labels, with long rows clipped,
+//! unprintable characters replaced, and the offsets adjusted.
 
 use std::ops::Range;
 
@@ -16,11 +15,11 @@ use super::words::{is_dangerous, one_line};
 
 /// Rows shown above and below a label.
 pub(super) const CONTEXT: usize = 1;
-/// A place over more rows than this is shown by its first one.
+/// If a place has more rows than this, only its first row is shown.
 const MAX_ROWS: usize = 12;
-/// Characters shown of a row at most.
+/// How many characters of a row are shown at most.
 const MAX_COLUMNS: usize = 200;
-/// Characters shown before the first label of a clipped row.
+/// How many characters are shown before the first label of a clipped row.
 const LEAD: usize = 60;
 
 /// The text that miette sees.
@@ -38,15 +37,15 @@ struct Row {
     start: usize,
     /// Row in the file, or in the cell of a notebook, from 1.
     number: usize,
-    /// Characters of the row that are not in the text, less those of the ellipsis in their stead.
+    /// How many characters of the row were left out, minus the length of the ellipsis that replaces them.
     hidden: isize,
     /// Index of the file's name.
     name: usize,
-    /// Rows of one block follow each other in the file.
+    /// The number of the row's block. The rows of a block are consecutive in the file.
     block: usize,
 }
 
-/// A place on its way into the excerpt.
+/// A place that is being added to the excerpt.
 struct Mark {
     file: FileId,
     bytes: Range<usize>,
@@ -57,7 +56,7 @@ struct Mark {
 }
 
 impl Excerpt {
-    /// The rows around the places, and where in the excerpt these are. The first place's file comes first.
+    /// The rows around the places, and the ranges of the places in the excerpt. The file of the first place comes first.
     pub(super) fn new(sources: &Sources, places: &[Place], unicode: bool) -> (Self, Vec<SourceSpan>) {
         let mut excerpt = Self { ellipsis: if unicode { "…" } else { "..." }, ..Self::default() };
         let mut marks: Vec<_> = places.iter().map(|&place| Mark::new(sources, place)).collect();
@@ -88,7 +87,7 @@ impl Excerpt {
         let text = source.row_text(number);
         let first = source.line_starts().get(number - 1).copied().unwrap_or(0);
         let base = first as usize;
-        // Offsets in the file as offsets in this row.
+        // Converts an offset in the file to an offset in this row.
         let local = |offset: usize| offset.saturating_sub(base).min(text.len());
         let on_row = |mark: &Mark| mark.file == file && mark.rows.0 <= number && number <= mark.rows.1;
         let wanted = marks.iter().find(|m| on_row(m)).map_or(0, |m| local(m.bytes.start));
@@ -102,7 +101,7 @@ impl Excerpt {
 
         let shown = self.push_text(text, &window);
         let shown_text = self.text.get(shown.clone()).unwrap_or_default();
-        // Replacing characters changes lengths in bytes, never the number of characters.
+        // Replacement changes the length in bytes, but not the number of characters.
         let moved = |offset: usize| {
             let characters = count(text, window.start..local(offset).clamp(window.start, window.end));
             shown_text.char_indices().nth(characters).map_or(shown.end, |(i, _)| shown.start + i)
@@ -117,7 +116,7 @@ impl Excerpt {
         }
     }
 
-    /// Appends what the window shows of a row, and says where that is.
+    /// Appends the part of a row in the window, and returns its range.
     fn push_text(&mut self, text: &str, window: &Range<usize>) -> Range<usize> {
         if window.start > 0 {
             self.text.push_str(self.ellipsis);
@@ -151,7 +150,7 @@ impl Mark {
         let start = source.text().floor_char_boundary(place.span.start as usize);
         let end = source.text().floor_char_boundary(place.span.end as usize).max(start);
         let first = row(start);
-        // A place that ends with its row's line end is on that row only.
+        // A place that ends with a line end does not include the next row.
         let mut last = row(end.saturating_sub(1).max(start));
         if last - first >= MAX_ROWS {
             last = first;
@@ -160,14 +159,14 @@ impl Mark {
     }
 }
 
-/// The runs of rows to show for the marks of one file, in order.
+/// The ranges of rows to show for the marks of one file, in order.
 fn blocks_of<'a>(source: &Source, marks: impl Iterator<Item = &'a Mark>) -> Vec<(usize, usize)> {
     let total = source.line_starts().len();
-    // What follows the last line end is a row for those who mark it, not for those who look around.
+    // The empty row after the last line end is shown if a mark is on it, but not as context.
     let last_row = if source.row_text(total).is_empty() { total.saturating_sub(1) } else { total };
     let around = |mark: &Mark| {
         let (first, last) = mark.rows;
-        // A notebook's other cells are another matter.
+        // Rows of other cells of a notebook are not context.
         let mut above = first.saturating_sub(CONTEXT).max(1)..first;
         let above = above.find(|&row| same_cell(source, row, first));
         let mut below = (last..=(last + CONTEXT).min(last_row)).rev();
@@ -196,7 +195,7 @@ fn same_cell(source: &Source, a: usize, b: usize) -> bool {
 
 /// The part of a row to show, such that the byte `wanted` is in it.
 fn window(text: &str, wanted: usize) -> Range<usize> {
-    // Four bytes a character at most: what is shorter than that need not be counted.
+    // A character has at most four bytes, so short rows need not be counted.
     if text.len() <= MAX_COLUMNS
         || (text.len() <= 4 * MAX_COLUMNS && count(text, 0..text.len()) <= MAX_COLUMNS)
     {
@@ -204,7 +203,7 @@ fn window(text: &str, wanted: usize) -> Range<usize> {
     }
     let before = text.get(..wanted).unwrap_or_default();
     let start = match before.char_indices().rev().nth(MAX_COLUMNS - LEAD) {
-        // Far to the right: begin a bit before the label.
+        // If the byte is far to the right, the window begins a little before it.
         Some(_) => before.char_indices().rev().nth(LEAD - 1).map_or(wanted, |(i, _)| i),
         None => 0,
     };
@@ -229,7 +228,7 @@ impl SourceCode for Excerpt {
         let (Some(top), Some(bottom)) = (self.rows.get(first), self.rows.get(last)) else {
             return Err(MietteError::OutOfBounds);
         };
-        // miette asks for what lies between two labels to see whether to draw them in one snippet.
+        // miette requests the text between two labels to find out whether they fit into one snippet.
         if top.block != bottom.block || span.offset() + span.len() > self.text.len() {
             return Err(MietteError::OutOfBounds);
         }
@@ -238,7 +237,7 @@ impl SourceCode for Excerpt {
         let high = (last..=last + after).rev().find(in_block).unwrap_or(last);
         let start = self.rows.get(low).map_or(0, |row| row.start);
         let end = self.rows.get(high + 1).map_or(self.text.len(), |row| row.start);
-        // Only the reading without context, which is for the heading of the snippet, uses the column.
+        // Only the call without context, which is for the heading of the snippet, uses the column.
         let column = if before == 0 {
             let shown = count(&self.text, top.start..span.offset());
             top.hidden.saturating_add_unsigned(shown).unsigned_abs()

@@ -1,9 +1,9 @@
-//! The identity of a finding across edits, for baselines and for the services that track alerts.
+//! The identity of a finding across edits, for baselines and for services that track alerts.
 //!
-//! A fingerprint is a hash of the rule, the file's path, the tokens of the statement that the finding is in and the
-//! tokens that it marks, without what formatters change ([`crate::lower::tokens`]). Line numbers are not in it, so edits elsewhere leave it alone; which of several
-//! equal places it is *is* in it, and is counted in the file's text rather than among the findings, so that
-//! selecting, suppressing or fixing one finding does not rename another.
+//! A fingerprint is a hash of the rule, the file's path, the tokens of the statement and the marked tokens, without what formatters change
+//! ([`crate::lower::tokens`]). It does not contain line numbers, so edits elsewhere do not change it. It contains the index of the place
+//! among equal places. That index is counted in the file's text, not among the findings, so that selecting, suppressing or fixing one
+//! finding does not change the fingerprint of another.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -13,8 +13,8 @@ use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-// Specified down to the bit and frozen since 2021, as no hash of the standard library is; one small file
-// without dependencies, where a cryptographic hash would bring a build script.
+// The algorithm is specified bit by bit and frozen since 2021; no hash of the standard library is. The crate is one small file without
+// dependencies, while a cryptographic hash would need a build script.
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::{Code, Finding};
@@ -26,7 +26,7 @@ use crate::work::spend;
 
 use super::place::relative_name;
 
-/// Shown as 16 hexadecimal digits.
+/// A fingerprint. [`fmt::Display`] shows 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Fingerprint(u64);
 
@@ -36,7 +36,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// What [`fmt::Display`] shows.
+/// Parses the text that [`fmt::Display`] shows.
 impl FromStr for Fingerprint {
     type Err = ();
 
@@ -52,9 +52,9 @@ impl Serialize for Fingerprint {
     }
 }
 
-/// The fingerprints of the findings, in their order. Paths count from `root`, which should be the project's
-/// folder: another one gives other fingerprints. A fingerprint belongs to the cause ([`Finding::cause`]), so that a run over a
-/// caller gives the one that a run over everything gives.
+/// The fingerprints of the findings, in their order. Paths are relative to `root`, which should be the project's folder: another root gives
+/// other fingerprints. A fingerprint belongs to the cause ([`Finding::cause`]), so that a run over a caller and a run over the whole
+/// project give the same one.
 pub fn fingerprints(sources: &Sources, root: &Path, findings: &[Finding]) -> Vec<Fingerprint> {
     let mut prints = Prints::new(sources, |source| relative_name(root, source));
     findings.iter().map(|finding| prints.of(finding)).collect()
@@ -63,13 +63,13 @@ pub fn fingerprints(sources: &Sources, root: &Path, findings: &[Finding]) -> Vec
 /// Makes fingerprints.
 pub struct Prints<'a, N> {
     sources: &'a Sources,
-    /// The path of a file as it goes into fingerprints.
+    /// Maps a file to the path in its fingerprints.
     name: N,
     files: FxHashMap<FileId, File>,
 }
 
 impl<'a, N: Fn(&Source) -> String> Prints<'a, N> {
-    /// For findings in these files, whose paths go into fingerprints as `name` gives them.
+    /// For findings in these files. `name` maps a file to the path in its fingerprints.
     pub fn new(sources: &'a Sources, name: N) -> Self {
         Self { sources, name, files: FxHashMap::default() }
     }
@@ -80,7 +80,7 @@ impl<'a, N: Fn(&Source) -> String> Prints<'a, N> {
         self.file(place.file).fingerprint(finding.code, place.span)
     }
 
-    /// One that is the same for all places of a file with equal tokens in equal statements.
+    /// A fingerprint that is the same for all places of a file with equal tokens in equal statements.
     pub fn alike(&mut self, rule: Code, place: Place) -> Fingerprint {
         Fingerprint(self.file(place.file).marked(rule, place.span).hash.finish())
     }
@@ -97,7 +97,7 @@ impl<'a, N: Fn(&Source) -> String> Prints<'a, N> {
 struct File {
     name: String,
     tokens: Tokens,
-    /// For each statement, the hash of its tokens, and how many above it are equal to it.
+    /// For each statement, the hash of its tokens, and the number of equal statements before it.
     statements: Vec<(u64, u32)>,
 }
 
@@ -124,7 +124,7 @@ impl File {
         Fingerprint(hash.finish())
     }
 
-    /// What is marked, and the hash of all but which of several equal ones it is.
+    /// The marked tokens, and the hash without the index among equal places.
     fn marked(&self, rule: Code, span: Span) -> Marked<'_> {
         let all = &self.tokens.tokens;
         let first = all.partition_point(|token| token.span.end <= span.start);
@@ -142,7 +142,7 @@ impl File {
         Marked { statement, first, text, hash }
     }
 
-    /// Which of the equal pieces of its statement is it? Of a very long one only the nearest are counted.
+    /// The number of equal pieces before this one in its statement. In a very long statement, only the nearest tokens are searched.
     fn earlier_in_statement(&self, statement: usize, first: usize, marked: &str) -> u32 {
         let Some(start) = self.tokens.statements.get(statement).map(|tokens| tokens.start) else { return 0 };
         if marked.is_empty() || first <= start {
@@ -157,16 +157,16 @@ impl File {
 
 /// A marked piece of a file.
 struct Marked<'a> {
-    /// The number of its statement.
+    /// The index of its statement.
     statement: usize,
-    /// The number of its first token.
+    /// The index of its first token.
     first: usize,
     /// Its tokens.
     text: &'a str,
     hash: Xxh3,
 }
 
-/// So many tokens before a place are searched for the same.
+/// How many tokens before a place are searched for equal pieces.
 const NEAR: usize = 1000;
 
 /// The text of some tokens.
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(all.len(), 5);
     }
 
-    /// Both are what `ruff format` makes of the other, but for the import.
+    /// `ruff format` turns each text into the other, except for the import.
     #[test]
     fn formatting_changes_nothing() {
         let before = "x = f('a', (b.cuda()), u'c')\nif x: y = [b.cuda(), 1,]; b.cuda( )\n";

@@ -16,11 +16,11 @@ use super::excerpt::{CONTEXT, Excerpt};
 use super::words::{counted, doubt_clause, one_line, summary, verdict_clause, verdicts, world_clause};
 use crate::fix::changed_lines;
 
-/// Narrower than this, wrapped text is harder to read than text that overflows.
+/// The minimum width of wrapped text. Below it, text that overflows is easier to read.
 const MIN_WIDTH: usize = 40;
-/// Lines of prose get no longer than this however wide the terminal is.
+/// The maximum width of prose, even on a wider terminal.
 const MAX_WIDTH: usize = 120;
-/// As most terminals and GitHub show tabs in code.
+/// The tab width of most terminals, and of GitHub.
 const TAB_WIDTH: usize = 4;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     ending(report, out)
 }
 
-/// The summary and what to do next, where they are wanted.
+/// Writes the summary and the next steps, if the report wants them.
 pub(super) fn ending(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !report.summary {
         return Ok(());
@@ -70,7 +70,7 @@ fn handler(report: &Report) -> GraphicalReportHandler {
         .tab_width(TAB_WIDTH)
 }
 
-/// What the fix would change, line by line.
+/// Writes the changes of the fix, line by line.
 fn difference(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     let Some(fix) = &finding.fix else { return Ok(()) };
     let note = match fix.applicability {
@@ -91,7 +91,7 @@ fn difference(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// What to do next.
+/// Writes the next steps.
 fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = report.findings.first() else { return Ok(()) };
     let fixes = |wanted| {
@@ -113,7 +113,7 @@ fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Run `samedevice rule {}` to read about {this}.", first.code)
 }
 
-/// A finding as miette wants it.
+/// A finding in miette's form.
 #[derive(Debug)]
 struct Shown<'a> {
     finding: &'a Finding,
@@ -206,8 +206,8 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
-/// A line below the message. miette draws the chain of an error's sources there, which suits the world: it is
-/// the reason why the message is true.
+/// A line below the message. miette draws the chain of an error's sources there. That suits the world: it is the reason why the message is
+/// true.
 #[derive(Debug)]
 struct Note {
     text: String,

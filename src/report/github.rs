@@ -1,6 +1,6 @@
-//! Workflow commands of GitHub Actions, which it shows as annotations of the changed lines.
+//! Workflow commands of GitHub Actions. GitHub shows them as annotations of the changed lines.
 //!
-//! GitHub shows only the first ten errors, warnings and notices of a step, so the worst come first.
+//! It shows only the first ten errors, warnings and notices of a step, so the most severe come first.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

@@ -35,7 +35,7 @@ impl Serialize for Issues<'_> {
     }
 }
 
-/// The fingerprint as GitLab takes it: of several equal ones it would show but one.
+/// The fingerprint in GitLab's form. Equal fingerprints get a suffix, because GitLab shows only one finding for each.
 fn unique(print: Fingerprint, seen: &mut FxHashMap<Fingerprint, usize>) -> String {
     let count = seen.entry(print).or_default();
     *count += 1;
@@ -94,7 +94,8 @@ impl Issue {
     }
 }
 
-/// One of `info`, `minor`, `major`, `critical` and `blocker`. No rule knows how much a project minds, so none is more than `major`.
+/// One of `info`, `minor`, `major`, `critical` and `blocker`. None is more than `major`, because the importance for the project is not
+/// known.
 const fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "major",

@@ -1,4 +1,4 @@
-//! For people with many findings: below the name of each file its findings, one line each.
+//! For people with many findings: the name of each file, followed by its findings, one per line.
 
 use std::io::{self, Write};
 
@@ -38,7 +38,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     ending(report, out)
 }
 
-/// What follows the place.
+/// Writes the line of a finding after its place.
 fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn Write) -> io::Result<()> {
     let tint = tint(report, finding.severity);
     let code = linked(report, finding.code, page);

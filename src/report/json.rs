@@ -1,4 +1,4 @@
-//! JSON with the field names of Ruff, so that what reads Ruff's output reads ours, and with our own besides.
+//! JSON with the field names of Ruff, so that tools for Ruff's output can read it, and with additional fields.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes an object a line.
+/// Writes one object per line.
 pub(super) fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for item in Document::new(report).items() {
         serde_json::to_writer(&mut *out, &item)?;
@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Serialises one item after the other, so that the array is never in memory.
+/// Serialises the items one by one, so that the whole array is never in memory.
 struct Items<'a>(Document<'a>);
 
 impl Serialize for Items<'_> {
@@ -67,7 +67,7 @@ struct Item<'a> {
     name: Option<&'a str>,
     severity: &'static str,
     confidence: &'static str,
-    /// Why it is no surer than that.
+    /// The reasons why the confidence is not higher.
     confidence_reasons: &'a [String],
     message: &'a str,
     location: JsonPosition,
@@ -79,9 +79,9 @@ struct Item<'a> {
     fix: Option<JsonFix<'a>>,
     fingerprint: Fingerprint,
     verdict: Option<&'static str>,
-    /// The fact about the machine that decides.
+    /// The fact about the machine that decides the verdict.
     verdict_reason: Option<&'a str>,
-    /// The rule's page on the web; `samedevice rule CODE` prints it, too.
+    /// The rule's page on the web. `samedevice rule CODE` also prints it.
     url: Option<String>,
     /// The cell of a notebook.
     cell: Option<usize>,
@@ -165,7 +165,7 @@ impl<'a> JsonFix<'a> {
 
 #[derive(Serialize)]
 struct JsonEdit<'a> {
-    /// Only where it is not the file of the finding, which Ruff's readers take for granted.
+    /// Present only if it differs from the file of the finding, because tools for Ruff's output assume that file.
     #[serde(skip_serializing_if = "Option::is_none")]
     filename: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]

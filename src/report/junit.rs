@@ -1,7 +1,7 @@
-//! JUnit's XML, which most continuous integration shows as test results: a file is a suite, a finding a failed test of it.
+//! JUnit XML, which most continuous integration systems show as test results: a file is a suite, a finding is a failed test in it.
 //!
-//! It is made to satisfy the schema that the JUnit plugins of Jenkins use. That has no place for rows and columns, so they are
-//! in the name of the test: readers that merge tests of one name would lose findings otherwise.
+//! It satisfies the schema of Jenkins's JUnit plugins. That schema has no rows and columns, so they are in the name of the test. Otherwise,
+//! readers that merge tests with equal names would lose findings.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use super::Report;
 use super::place::{cell, relative_name};
 use super::words::{in_full, message_with_world, one_line};
 
-/// The rules that say that a file was not checked: errors rather than failures.
+/// The rules that say that a file was not checked: they are errors, not failures.
 const UNCHECKED: [Code; 2] = [Code(1), Code(3)];
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -24,7 +24,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let root = xml.create_element("testsuites").with_attribute(("name", "samedevice"));
     if report.findings.is_empty() {
-        // Some readers take a report without tests for a broken one.
+        // Some readers reject a report without tests.
         with_counts(root, 1, 0, 0).write_inner_content(|xml| {
             let suite = xml.create_element("testsuite").with_attribute(("name", "samedevice"));
             suite_of_nothing(with_counts(suite, 1, 0, 0))
@@ -60,12 +60,12 @@ fn suite_of_nothing(suite: Element) -> io::Result<()> {
     Ok(())
 }
 
-/// What a finding is as a test.
+/// The result of the test for a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Failure,
     Error,
-    /// What is only worth knowing fails no test.
+    /// A finding that is only information fails no test.
     Success,
 }
 
@@ -120,7 +120,7 @@ fn test(report: &Report, f: &Finding, page: Option<&Page>, file: &str, xml: &mut
     Ok(())
 }
 
-/// The text without the characters that XML does not have.
+/// The text without characters that XML forbids.
 fn allowed(text: &str) -> Cow<'_, str> {
     let missing =
         |c: char| matches!(c, '\u{fffe}' | '\u{ffff}') || c.is_control() && !matches!(c, '\t' | '\n' | '\r');

@@ -1,5 +1,5 @@
-//! Findings → bytes. One file a format, each a pure function of a [`Report`]; nothing here reads the
-//! environment, asks the terminal or decides which findings there are.
+//! From findings to bytes. There is one file per format, and each is a pure function of a [`Report`]. This folder never reads the
+//! environment or the terminal, and never selects findings.
 
 mod concise;
 mod excerpt;
@@ -26,7 +26,7 @@ use crate::finding::{Code, Finding};
 use crate::rules::page::Page;
 use crate::source::Sources;
 
-/// The text without what a terminal would act on, for what else is printed.
+/// Removes characters that a terminal would interpret; also for other output.
 pub(crate) use words::{is_dangerous, one_line};
 
 /// The output formats, with the names that the command line knows.
@@ -55,7 +55,7 @@ pub enum Format {
     Rdjson,
 }
 
-/// What a run found, and how to show it.
+/// The results of a run, and how to show them.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// The files that the findings are in.
@@ -72,33 +72,33 @@ pub struct Report<'a> {
     pub accepted: usize,
     /// How many findings have been fixed.
     pub fixed: usize,
-    /// Would fixes that may change what the program means be applied?
+    /// Whether fixes that may change the meaning of the program would be applied.
     pub unsafe_fixes: bool,
-    /// How many findings are not sure enough to be told.
+    /// How many findings were left out because of their confidence.
     pub low: usize,
-    /// Did something that was asked for fail, such as a path that is not there?
+    /// Whether part of the request failed, such as a path that does not exist.
     pub failed: bool,
-    /// What was not looked at, or not wholly, one line each.
+    /// What was not checked, or not completely; one line each.
     pub not_checked: &'a [String],
     /// The version of this program.
     pub version: &'a str,
-    /// Should the full format end with a summary and what to do next?
+    /// Whether the full format ends with a summary and the next steps.
     pub summary: bool,
-    /// May the people's formats use colours?
+    /// Whether the formats for people may use colours.
     pub color: bool,
-    /// May they draw with more than ASCII?
+    /// Whether they may use characters other than ASCII.
     pub unicode: bool,
-    /// May they make links of the rules' codes?
+    /// Whether they may link the codes of rules.
     pub links: bool,
     /// The width of the terminal in columns.
     pub width: usize,
-    /// What the machine formats' paths are relative to: the working directory, or, where the reader is known
-    /// to want another folder (GitHub's workspace), that one. Absolute.
+    /// The absolute folder to which paths in the machine formats are relative. It is the working directory, unless the reader needs another
+    /// folder (GitHub's workspace).
     pub root: &'a Path,
 }
 
 impl<'a> Report<'a> {
-    /// Would `--fix` mend the finding?
+    /// Would `--fix` fix the finding?
     fn is_fixable(&self, finding: &Finding) -> bool {
         finding.fix.as_ref().is_some_and(|fix| fix.applicability.is_wanted(self.unsafe_fixes))
     }
@@ -109,7 +109,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Writes the findings to `out`, which needs no buffer of its own.
+/// Writes the findings to `out`, which need not be buffered.
 pub fn write(format: Format, report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     match format {

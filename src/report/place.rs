@@ -1,4 +1,4 @@
-//! Places as the machine formats give them: paths, rows and columns.
+//! Places in the form of the machine formats: paths, rows and columns.
 
 use std::path::{Component, Path};
 
@@ -20,12 +20,12 @@ impl From<Position> for JsonPosition {
     }
 }
 
-/// The first position of the place and the one after its last character; in a notebook, within its cell: for people.
+/// The position of the first character, and the position after the last, within the cell of a notebook: for people.
 pub(super) fn extent(sources: &Sources, place: Place) -> (Position, Position) {
     sources.get(place.file).extent(place.span)
 }
 
-/// The same in the file as it is on disk, a notebook's JSON say: for programs that know nothing of cells.
+/// The same within the file on the disk, such as a notebook's JSON: for programs that know nothing about cells.
 pub(super) fn file_extent(sources: &Sources, place: Place) -> (Position, Position) {
     sources.get(place.file).file_extent(place.span)
 }
@@ -35,7 +35,7 @@ pub(super) fn cell(sources: &Sources, place: Place) -> Option<usize> {
     sources.get(place.file).cell(place.span.start)
 }
 
-/// How a file is called, with the cell of the place if it is a notebook: `a.ipynb:cell 3`.
+/// A file's name, with the cell of the place if it is a notebook: `a.ipynb:cell 3`.
 pub(super) fn with_cell(name: &str, sources: &Sources, place: Place) -> String {
     match cell(sources, place) {
         Some(number) => format!("{name}:cell {number}"),
@@ -43,7 +43,7 @@ pub(super) fn with_cell(name: &str, sources: &Sources, place: Place) -> String {
     }
 }
 
-/// The file's path below `root`, with `/`; `None` when it is elsewhere.
+/// The file's path relative to `root`, with `/`; `None` if it is outside.
 pub(super) fn below(root: &Path, path: &Path) -> Option<String> {
     let rest = path.strip_prefix(root).ok()?;
     let parts: Vec<_> = rest
@@ -56,7 +56,7 @@ pub(super) fn below(root: &Path, path: &Path) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// The path below `root`, or as the run shows it when the file is elsewhere.
+/// The file's path relative to `root`; outside, the name that the run shows.
 pub(super) fn relative_name(root: &Path, source: &Source) -> String {
     below(root, &source.path).unwrap_or_else(|| source.name.clone())
 }

@@ -1,4 +1,4 @@
-//! The format of reviewdog, which comments on the changed lines of many services' pull requests:
+//! The format of reviewdog, which comments on changed lines in pull requests of many services:
 //! <https://github.com/reviewdog/reviewdog/tree/master/proto/rdf>.
 
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use super::Report;
 use super::place::relative_name;
 use super::words::{message_with_world, one_line};
 
-/// A fix that reaches over more rows is not suggested: a comment could not show it.
+/// A fix over more rows than this is not suggested, because a comment could not show it.
 const MAX_ROWS: usize = 20;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -84,7 +84,7 @@ struct Range {
     end: Point,
 }
 
-/// A row and a byte in it, both from 1. The end of a range is exclusive.
+/// A row, and a byte in it, both from 1. The end of a range is exclusive.
 #[derive(Serialize)]
 struct Point {
     line: usize,
@@ -130,8 +130,8 @@ impl Diagnostic {
     }
 }
 
-/// The fix as one piece of text: several suggestions would be offered as if each of them were enough. `None` if it reaches too
-/// far, or into other files.
+/// The fix as one piece of text, because reviewdog would offer several suggestions as alternatives. `None` if the fix is too long, or
+/// changes other files.
 fn suggestion(report: &Report, fix: &Fix, file: FileId) -> Option<Suggestion> {
     if fix.applicability == Applicability::Display || fix.edits.iter().any(|edit| edit.place.file != file) {
         return None;
@@ -163,7 +163,7 @@ fn location(report: &Report, place: Place) -> Location {
 }
 
 fn range(source: &Source, span: Span) -> Range {
-    // What reads this knows nothing of cells: the place is that in the file.
+    // Readers of this format know nothing about cells, so the place is relative to the file.
     if source.notebook().is_some() {
         let (start, end) = source.file_extent(span);
         let point = |at: Position| Point { line: at.row, column: at.column };
@@ -172,7 +172,7 @@ fn range(source: &Source, span: Span) -> Range {
     Range { start: point(source, span.start), end: point(source, span.end.max(span.start)) }
 }
 
-/// Columns are bytes here, in other formats characters.
+/// A position. Columns are bytes in this format; in the others they are characters.
 fn point(source: &Source, offset: u32) -> Point {
     let offset = source.text().floor_char_boundary(offset as usize);
     let row = source.line_starts().partition_point(|&start| start as usize <= offset).max(1);

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 for code scanning: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>.
 //!
-//! Not `serde-sarif`: at build time its types are made by a code generator that brings two more versions of `syn`, and they own
-//! every string. A test checks the output against the official schema.
+//! This does not use `serde-sarif`: its code generator needs two more versions of `syn` at build time, and its types own every string. A
+//! test checks the output against the official schema.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,10 +26,10 @@ use super::words::{message_with_world, one_line, verdict_name};
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The base of relative URIs, under the name that GitHub's tools use.
 const ROOT: &str = "%SRCROOT%";
-/// The fingerprint's name; the number goes up when its definition changes. GitHub's own name for one
-/// (`primaryLocationLineHash`) stays free: its upload action computes that, and warns where it finds another.
+/// The fingerprint's name. Its number increases when the definition changes. GitHub's own name (`primaryLocationLineHash`) is not used: its
+/// upload action computes that one, and warns if it finds another value.
 const FINGERPRINT: &str = "samedevice/v2";
-/// Longer texts are not repeated in the log.
+/// The length of the longest text that the log repeats.
 const MAX_SNIPPET: usize = 2000;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -80,14 +80,15 @@ impl Serialize for Log<'_> {
     }
 }
 
-/// What was not checked, as SARIF has it.
+/// The parts that were not checked, in SARIF's form.
 fn invocations(report: &Report) -> Value {
     let notification = |line: &String| json!({"level": "warning", "message": {"text": format!("not checked: {}", one_line(line))}});
     let notifications: Vec<Value> = report.not_checked.iter().map(notification).collect();
     json!([{"executionSuccessful": !report.failed, "toolExecutionNotifications": notifications}])
 }
 
-/// The pages of the rules that were hit, in the order of their codes: a log is uploaded with every run, and readers have limits.
+/// The pages of the rules with findings, in the order of their codes. Other rules are left out, because a log is uploaded with every run
+/// and readers have limits.
 fn hit<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Page> {
     let codes: FxHashSet<Code> = report.findings.iter().map(|finding| finding.code).collect();
     report.pages.iter().filter(move |page| codes.contains(&page.code))
@@ -109,7 +110,7 @@ fn rule(page: &Page) -> Value {
         "defaultConfiguration": {"enabled": page.default_on, "level": level(page.severity)},
         "properties": {
             "tags": tags,
-            // A rule that is on by default is right at least 19 times in 20.
+            // A rule is only on by default if at least 19 of 20 findings are right.
             "precision": if page.default_on { "high" } else { "medium" },
             "problem.severity": problem_severity(page.severity),
             "world": page.world,
@@ -134,7 +135,7 @@ const fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// The words of CodeQL, which GitHub reads.
+/// CodeQL's name for the severity, which GitHub reads.
 const fn problem_severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -143,7 +144,7 @@ const fn problem_severity(severity: Severity) -> &'static str {
     }
 }
 
-/// Serialises one result after the other, so that they are never all in memory.
+/// Serialises the results one by one, so that they are never all in memory.
 struct Results<'a> {
     report: &'a Report<'a>,
 }
@@ -167,7 +168,7 @@ impl Serialize for Results<'_> {
 
 struct Writer<'a> {
     report: &'a Report<'a>,
-    /// Where each rule is in the driver's array.
+    /// The index of each rule in the driver's array.
     rules: FxHashMap<Code, usize>,
     /// Each file's `artifactLocation`.
     artifacts: FxHashMap<FileId, Value>,
@@ -220,7 +221,7 @@ impl Writer<'_> {
         json!({"id": id, "physicalLocation": location, "message": {"text": label.text}})
     }
 
-    /// A way as SARIF has it.
+    /// A flow to the finding, in SARIF's form.
     fn flow(&mut self, finding: &Finding, way: &[&Label]) -> Value {
         let steps = way.iter().map(|label| {
             let own = label.place == finding.primary.place;
@@ -283,7 +284,7 @@ fn region((start, end): (Position, Position)) -> Value {
 /// The message with links to the related locations: GitHub shows only those that the text links to.
 fn message(finding: &Finding) -> String {
     let mut text = message_with_world(finding);
-    // "](" would be read as a link, and code such as `layers[0](x)` has it.
+    // Readers would take "](" for a link, and code such as `layers[0](x)` contains it.
     if text.contains("](") {
         text = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
     }
@@ -309,13 +310,13 @@ fn artifact(root: &Path, source: &Source) -> Value {
 
 fn file_uri(path: &Path) -> String {
     let path = path.to_string_lossy();
-    // Only Windows has such paths: `C:\x`, and `\\?\C:\x` once it is canonical.
+    // Only Windows has such paths: `C:\x`, and `\\?\C:\x` in canonical form.
     let path = if cfg!(windows) { path.trim_start_matches(r"\\?\").replace('\\', "/") } else { path.into() };
     let slash = if path.starts_with('/') { "" } else { "/" };
     format!("file://{slash}{}", encoded(&path))
 }
 
-/// What RFC 3986 does not allow in a path, and `:`, which the first part of a relative one may not have.
+/// The characters that RFC 3986 does not allow in a path, and `:`, which the first segment of a relative path must not contain.
 const RESERVED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')

@@ -1,4 +1,4 @@
-//! `--statistics`: how often each rule was hit, the commonest first.
+//! `--statistics`: the number of findings of each rule, the most frequent first.
 
 use std::io::{self, Write};
 
@@ -16,8 +16,7 @@ struct Row<'a> {
     count: usize,
 }
 
-/// Writes a line a rule, the count, the code and the name with tabs between them; for the JSON formats, an
-/// array.
+/// Writes one line per rule: the count, the code and the name, separated by tabs. The JSON formats get an array.
 pub fn write(format: Format, report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let rows = rows(report);
     if matches!(format, Format::Json | Format::JsonLines) {

@@ -1,13 +1,13 @@
-//! The ways that lead to a finding, as steps in the order in which they happen.
+//! The flows that lead to a finding, as steps in execution order.
 
 use std::cmp::Reverse;
 
 use crate::finding::{Finding, Label, Role};
 
-/// The ways to the finding and what follows from it, each from its first step to the last; none if there is but one place.
+/// The flows to the finding and to its consequences, each from its first step to its last. Empty if there is only one place.
 ///
-/// A call whose place in the order is not known leads to a cause that several calls reach: that is a way of its own. Where no
-/// order is known, what is elsewhere was there before, and what is in one file happens in the order of its text.
+/// If the finding's order does not contain a call, that call leads to a cause with several callers, and has a flow of its own. If no order
+/// is known, places in other files come first, and places in the finding's file are in the order of the text.
 pub(super) fn ways(finding: &Finding) -> Vec<Vec<&Label>> {
     let mut steps: Vec<&Label> = vec![&finding.primary];
     for label in finding.related.iter().filter(|label| label.role == Role::Flow) {
@@ -17,7 +17,7 @@ pub(super) fn ways(finding: &Finding) -> Vec<Vec<&Label>> {
     }
     let file = finding.primary.place.file;
     if finding.order.is_empty() {
-        // What is within an expression is worked out before it.
+        // The parts of an expression are evaluated before the expression.
         steps.sort_by_key(|label| {
             let Label { place, .. } = label;
             (place.file == file).then_some((place.span.end, Reverse(place.span.start)))

@@ -9,8 +9,7 @@ use crate::world::World;
 use super::Report;
 use super::place::{relative_name, with_cell};
 
-/// The text without line ends and without characters that a terminal acts on: what is printed comes from
-/// files that nobody has vetted.
+/// The text without line ends and without characters that a terminal interprets, because it comes from untrusted files.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_dangerous) {
         return Cow::Borrowed(text);
@@ -27,8 +26,8 @@ fn replacement(c: char) -> char {
     if c.is_whitespace() { ' ' } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// On which machine it goes wrong, for people: "on a machine without CUDA, when `args.gpu` is set". `None` when
-/// that is everywhere, or the message already says it.
+/// The machines on which the finding occurs, for people: "on a machine without CUDA, when `args.gpu` is set". `None` if it occurs
+/// everywhere, or if the message already says it.
 pub(super) fn world_clause(finding: &Finding) -> Option<String> {
     let world = Some(finding.world).filter(|w| *w != World::Always).map(World::in_words);
     let parts = [world, finding.condition.as_deref().map(|c| one_line(c).into_owned())];
@@ -37,7 +36,8 @@ pub(super) fn world_clause(finding: &Finding) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What a likely finding assumes: "assumes that something calls `f`". Why the confidence of another is low: "low confidence: it is in a test".
+/// The assumptions of a likely finding: "assumes that something calls `f`". For low confidence, its reasons: "low confidence: it is in a
+/// test".
 pub(super) fn doubt_clause(finding: &Finding) -> Option<String> {
     // The clause about the world names the condition.
     let named = |doubt: &str| finding.condition.as_ref().is_some_and(|when| doubt.ends_with(when.as_str()));
@@ -73,12 +73,12 @@ pub(super) const fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What the real machine says of it: "confirmed: this machine has 1 device: …".
+/// The verdict of the real machine: "confirmed: this machine has 1 device: …".
 pub(super) fn verdict_clause(judgement: &Judgement) -> String {
     format!("{}: {}", verdict_name(judgement.verdict), one_line(&judgement.reason))
 }
 
-/// The message, on which machine it goes wrong, and the verdict of a machine: what the formats with one text per finding show.
+/// The message, with the machines on which the finding occurs, and the verdict. For formats with one text per finding.
 pub(super) fn message_with_world(finding: &Finding) -> String {
     let message = one_line(&finding.message);
     let clauses =
@@ -87,8 +87,8 @@ pub(super) fn message_with_world(finding: &Finding) -> String {
     if clauses.is_empty() { message.into_owned() } else { format!("{message} ({})", clauses.join("; ")) }
 }
 
-/// The finding as plain text: its place and message, then a line for each other place and for the help. Paths are those of the
-/// machine formats.
+/// The finding as plain text: place and message, then a line for each other place and for the help. Paths are relative as in the machine
+/// formats.
 pub(super) fn in_full(report: &Report, finding: &Finding) -> String {
     let line = |place: Place, words: &str| {
         let source = report.sources.get(place.file);
@@ -143,7 +143,7 @@ pub(super) fn summary(report: &Report) -> Option<String> {
     Some(format!("Found {problems} ({}) in {files}{left_out}.", parts.join(", ")))
 }
 
-/// "2 confirmed, 1 refuted." `None` if no machine was asked.
+/// "2 confirmed, 1 refuted." `None` if there are no verdicts.
 pub(super) fn verdicts(report: &Report) -> Option<String> {
     let of = |verdict| {
         let judged = report.findings.iter().filter_map(|f| f.verdict.as_ref());

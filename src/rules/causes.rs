@@ -1,4 +1,4 @@
-//! One cause, one finding: in a file, and in a file and those that it imports.
+//! One cause, one finding: merges the findings of a file, and of a file and its imports.
 
 use rustc_hash::FxHashMap;
 
@@ -10,14 +10,14 @@ use crate::assumption;
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::span::{FileId, Place};
 
-/// Findings by the file that they belong to.
+/// Findings, by the file that reports them.
 pub type Found = FxHashMap<FileId, Vec<Finding>>;
 
-/// Makes one finding of two of the same cause.
+/// Merges `other` into a finding with the same cause.
 pub(super) fn merge(into: &mut Finding, other: Finding) {
     into.as_sure_as(&other);
     merge_worlds(into, &other);
-    // One that is caused here does not hang on another file.
+    // If one of them has its cause in its own file, the merged finding has too.
     if other.roots.is_empty() || into.roots.is_empty() {
         into.roots.clear();
     } else {
@@ -29,7 +29,7 @@ pub(super) fn merge(into: &mut Finding, other: Finding) {
     into.told.silenced = into.told.silenced.max(other.told.silenced);
     into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
     for mut label in std::iter::once(other.primary).chain(other.related) {
-        // The first operation raises: the program does not come to this one.
+        // The first operation raises an error, so the program does not reach this one.
         if label.text.starts_with(RAISES_HERE) {
             ALSO_RAISES.clone_into(&mut label.text);
         }
@@ -45,7 +45,7 @@ pub(super) fn merge(into: &mut Finding, other: Finding) {
     into.unshown.extend(other.unshown);
 }
 
-/// Adds the machines on which another finding of the same cause bites.
+/// Adds the machines on which another finding of the same cause occurs.
 pub(crate) fn merge_worlds(into: &mut Finding, other: &Finding) {
     if into.condition.is_some() && other.condition.is_none() {
         into.condition = None;
@@ -56,17 +56,17 @@ pub(crate) fn merge_worlds(into: &mut Finding, other: &Finding) {
         Some(world) => {
             into.also.push(std::iter::once(world).chain(other.premises.iter().cloned()).collect());
         }
-        // It bites on either path: only what both take for granted must hold.
+        // The finding occurs on either path, so only the premises of both paths must hold.
         None => into.premises.retain(|premise| other.premises.contains(premise)),
     }
 }
 
-/// A finding on each cause: what another one explains is told there, or left out.
+/// One finding for each cause: a finding that another one explains becomes a place of it, or is dropped.
 pub(super) fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     let findings = with_consequences(findings, cx);
     let in_modules: Vec<Place> =
         findings.iter().filter(|f| f.code == Code(305)).map(|f| f.primary.place).collect();
-    // SD305 says more of the same line.
+    // SD305 says more about the same line than SD101.
     let again = |f: &Finding| {
         let at = f.primary.place;
         f.code == Code(101)
@@ -76,17 +76,17 @@ pub(super) fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding
     };
     let discarded: Vec<Place> =
         findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
-    // A copy that nobody keeps costs less than it is worth to make it where it is wanted: nobody has it there.
+    // The fix of a discarded copy is to keep it. To create a tensor on the device instead (SD601) does not help if nothing uses the copy.
     let dropped = |f: &Finding| f.code == Code(601) && f.places().any(|p| discarded.contains(&p));
     let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f) && !dropped(f)).collect();
     told_elsewhere(findings)
 }
 
-/// A discarded transfer also causes the mismatch after it in the same function: that is another place of the cause.
+/// A discarded transfer also causes the later mismatch in the same function, so the mismatch becomes a place of that cause.
 fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     let (mut causes, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.code == Code(203));
     others.retain(|f| {
-        // What is silenced is not told there, and does not tell of others.
+        // A suppressed finding is not merged in either direction.
         let mut told = causes.iter_mut().filter(|c| !c.is_silenced() && !f.is_silenced());
         let cause = told.find(|c| causes_mismatch(c, f, cx));
         if let Some(cause) = cause
@@ -103,7 +103,7 @@ fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     causes
 }
 
-/// Is what the transfer was to move named at the mismatch, after it and in the same function?
+/// Is the mismatch in the same function, after the discarded transfer, and does it name the value that was to be moved?
 fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
     let d = discarded.primary.place;
     let text = cx.sources.text(d);
@@ -120,8 +120,8 @@ fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
         && f.places().any(|p| named(cx.sources.text(p)))
 }
 
-/// A meeting whose stray side is reported where it was made (SD204, SD301) is no cause of its own. If it is surer of the cause, that is
-/// as sure.
+/// Drops a meeting of two tensors if SD204 or SD301 reports where the stray tensor was created. If the meeting has a higher confidence, the
+/// remaining finding takes it over.
 fn told_elsewhere(findings: Vec<Finding>) -> Vec<Finding> {
     let is_made = |f: &Finding| matches!(f.code, Code(204 | 301)) && !f.is_silenced();
     let made: Vec<Place> = findings.iter().filter(|f| is_made(f)).map(|f| f.primary.place).collect();
@@ -139,7 +139,7 @@ fn told_elsewhere(findings: Vec<Finding>) -> Vec<Finding> {
     told
 }
 
-/// Another finding shows that a cause bites, with less taken for granted.
+/// Adds the confidence, worlds and calls of another finding that shows the same cause. Keeps only the assumptions of both.
 fn support(cause: &mut Finding, surer: &Finding) {
     cause.as_sure_as(surer);
     merge_worlds(cause, surer);
@@ -151,8 +151,8 @@ fn support(cause: &mut Finding, surer: &Finding) {
     }
 }
 
-/// The other files whose own findings may say what one of these says: the one that has the cause, and the one where the
-/// stray tensor was made.
+/// The other files whose findings may have the cause of one of these findings: the file of the cause, and the file where the stray tensor
+/// was created.
 pub fn refers_to(found: &Found) -> Vec<FileId> {
     let mut files: Vec<FileId> = found
         .iter()
@@ -163,13 +163,13 @@ pub fn refers_to(found: &Found) -> Vec<FileId> {
     files
 }
 
-/// The files in which a cause may be told.
+/// The files that may report the cause.
 fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
     finding.roots.iter().copied().chain(finding.stray_from).map(|place| place.file)
 }
 
-/// Without what another file's own findings, in `found` or in `others`, say: one cause is one finding. That does not depend on
-/// what is linted together, so linting a part of a project reports what a run over all of it does.
+/// Drops findings whose cause another file reports itself, in `found` or in `others`. The result does not depend on what is linted
+/// together, so linting a part of a project reports the same as linting all of it.
 pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
     let mut own: FxHashMap<(Code, Place), Confidence> = FxHashMap::default();
     let said = |f: &&Finding| f.roots.is_empty() && !f.is_silenced() && !f.told.elsewhere;
@@ -187,8 +187,8 @@ pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
     let known = |code: Code, place: Place, least: Confidence| {
         own.get(&(code, place)).is_some_and(|&own| own >= least)
     };
-    // What is reached from elsewhere may be surer than the file's own finding, or matter more: then it is told, and that is made one with
-    // it (`refine/cause.rs`).
+    // The finding at a caller may have a higher confidence than the finding of the cause's own file. Then it is kept, and `refine/cause.rs`
+    // merges the two.
     let told = |f: &Finding| {
         !f.roots.is_empty() && f.roots.iter().all(|&place| known(f.code, place, f.confidence))
             || matches!(f.code, Code(201 | 202))

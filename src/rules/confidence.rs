@@ -1,7 +1,6 @@
-//! How sure a finding is, and whether it matters where it is: one answer for all rules, from what the engine says of the event and
-//! what the file says of the place.
+//! The confidence of a finding, for all rules: from the engine's event, and from the code around the place.
 //!
-//! What the rest of the project says comes later (`analysis/unreached.rs`).
+//! The rest of the project is considered later (`analysis/unreached.rs`).
 
 use std::path::Path;
 
@@ -16,10 +15,10 @@ use crate::ir::{FuncId, Module};
 use crate::span::Place;
 use crate::world::World;
 
-/// Copies of at most so many bytes cost no more than the call itself (`rules/SD601-created-then-moved.md` has the times).
+/// The size in bytes up to which a copy costs no more than the call itself (`rules/SD601-created-then-moved.md` has measurements).
 const TINY: u64 = 128;
 
-/// Folders that hold copies of other projects.
+/// Folders with copies of other projects.
 const VENDORED: [&str; 15] = [
     "third_party",
     "third-party",
@@ -38,7 +37,7 @@ const VENDORED: [&str; 15] = [
     "submodules",
 ];
 
-/// Gives a finding that was made of an event its confidence.
+/// Sets the confidence of a finding about an event.
 pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
     let from = event.stack.first().copied().unwrap_or(event.place);
     of_place(f, from, cx);
@@ -66,7 +65,7 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
     }
 }
 
-/// Gives a finding about how a file is written its confidence.
+/// Sets the confidence of a finding about a file's text.
 pub(super) fn of_text(f: &mut Finding, cx: &Context<'_>) {
     let place = f.primary.place;
     of_place(f, place, cx);
@@ -76,7 +75,7 @@ pub(super) fn of_text(f: &mut Finding, cx: &Context<'_>) {
     }
 }
 
-/// What the place says, and the one in the file from which it is reached.
+/// Lowers the confidence by the code around the place, and around the place from which calls lead there.
 fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
     let place = f.primary.place;
     if in_tests(place, cx) || in_tests(from, cx) {
@@ -85,7 +84,7 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
     if is_vendored(&cx.sources.get(place.file).path, cx.root) {
         f.doubt(Confidence::Low, "it is in a vendored copy of another project");
     }
-    // Functions that a demo calls are used by other files, too.
+    // Other files may also use functions that a demo calls.
     let demo =
         cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
     if demo {
@@ -93,7 +92,7 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
     }
 }
 
-/// A copy that is made once, or is tiny, costs nothing that matters.
+/// Lowers the confidence for a copy that is made once or is tiny: it costs almost nothing.
 fn of_cost(f: &mut Finding, event: &Event) {
     match event.frequency {
         Frequency::Once => f.doubt(Confidence::Low, "it runs once"),
@@ -108,7 +107,7 @@ fn of_cost(f: &mut Finding, event: &Event) {
     }
 }
 
-/// Is it about time that is lost, and not about what goes wrong?
+/// Is it about lost time, and not about an error?
 fn is_cost(event: &Event) -> bool {
     matches!(
         event.kind,
@@ -120,13 +119,13 @@ fn is_cost(event: &Event) -> bool {
     )
 }
 
-/// `torch.cuda.set_device(local_rank)`: set-up of a process that has a GPU of its own?
+/// `torch.cuda.set_device(local_rank)`: does it set up a process with a GPU of its own?
 fn is_rank_chosen(event: &Event, cx: &Context<'_>) -> bool {
     let Kind::Use { what, .. } = &event.kind else { return false };
     what.contains("set_device") && cx.sources.text(event.place).to_ascii_lowercase().contains("rank")
 }
 
-/// What has to be taken for granted of a function that is interpreted for itself.
+/// The assumption for an entry point, as a clause.
 fn called(event: &Event, cx: &Context<'_>) -> String {
     let module = cx.program.module_of(cx.file);
     match event.entry.zip(module) {
@@ -135,7 +134,7 @@ fn called(event: &Event, cx: &Context<'_>) -> String {
     }
 }
 
-/// What a program does so that the function runs: "something calls `Net.forward`".
+/// How a program uses the function, as a clause: "something calls `Net.forward`".
 fn use_of(ir: &Module, func: FuncId) -> String {
     let function = ir.function(func);
     match function.class.map(|class| ir.class(class).name) {
@@ -147,14 +146,14 @@ fn use_of(ir: &Module, func: FuncId) -> String {
     }
 }
 
-/// Where a caller passes something so that the event happens.
+/// The clause for an event that occurs only if a caller passes something.
 fn passed(event: &Event) -> &'static str {
     let Kind::Mismatch { stray, .. } = &event.kind else { return "another device" };
     let on_cpu = stray.device == DeviceName::Known("cpu".to_owned());
     if on_cpu && event.bite.world == World::Cuda { "a GPU" } else { "another device" }
 }
 
-/// An outside thing whose device is taken to be another one.
+/// An outside value that is assumed to be on another device.
 fn varies(event: &Event) -> Option<&str> {
     let Kind::Mismatch { stray, other, .. } = &event.kind else { return None };
     [stray, other].into_iter().find_map(|side| match &side.device {
@@ -163,7 +162,7 @@ fn varies(event: &Event) -> Option<&str> {
     })
 }
 
-/// Is the file in a folder that holds copies of other projects, of its project or of the one that this lies in?
+/// Is the file in a folder with copies of other projects, in its own project or in the project around it?
 fn is_vendored(path: &Path, root: &Path) -> bool {
     let held = |below: &Path| {
         below.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
@@ -172,7 +171,7 @@ fn is_vendored(path: &Path, root: &Path) -> bool {
     if below.is_some_and(held) {
         return true;
     }
-    // Only a root with such a name in it is worth the search for the project around it.
+    // The project around is only searched if the root's path contains such a name.
     held(root)
         && root.parent().map(project_root).is_some_and(|outer| root.strip_prefix(&outer).is_ok_and(held))
 }

@@ -1,11 +1,11 @@
-//! The programs that show what a rule finds and what it does not: a few on its page, all others in `fixtures/rules/SDnnn`.
+//! The programs that show what a rule finds and what it does not find: a few on its page, all others in `fixtures/rules/SDnnn`.
 //!
-//! On a page, every `py` block in the sections `Example`, `Fix` and `Not reported` is a whole program. In a file of
-//! `fixtures/rules`, every `## ` heading is the name of a program that stands below it. The tests run the linter on all of them. The
-//! info string may say more, as `key=value` or `key="a value"`:
+//! On a page, every `py` block in the sections `Example`, `Fix` and `Not reported` is a whole program. In a file of `fixtures/rules`, every
+//! `## ` heading names the program below it. The tests run the linter on all of them. The info string may contain more, as `key=value` or
+//! `key="a value"`:
 //!
-//! - `file=helpers.py`: this block is a file of the project that the next block without `file=` completes; that
-//!   one is `main.py`. Blocks in other languages belong to a project only with `file=` (a configuration, say).
+//! - `file=helpers.py`: this block is a file of the project that the next block without `file=` completes; that one is `main.py`. Blocks in
+//!   other languages, such as a configuration, belong to a project only with `file=`.
 //! - `options="--select SD206"`: options for `samedevice check`, on any block of the project.
 //! - `encoding=latin-1`, `encoding=utf-8-sig`: the file is written in Latin-1, or in UTF-8 with a byte order mark.
 //!
@@ -16,14 +16,14 @@ use std::collections::BTreeSet;
 use super::page::parse_code;
 use crate::finding::Code;
 
-/// A section of a page that has programs.
+/// A section of a page with programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
-    /// Programs with the bug, marked.
+    /// Programs with the bug. Comments mark the findings.
     Example,
-    /// The same without it.
+    /// The same programs without the bug.
     Fix,
-    /// Programs that look like it and are right.
+    /// Correct programs that look similar.
     NotReported,
 }
 
@@ -39,7 +39,7 @@ impl Section {
     }
 }
 
-/// How a file is written to the disk.
+/// The encoding of a file on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Encoding {
@@ -55,12 +55,12 @@ pub struct File {
     pub name: String,
     /// Its text.
     pub text: String,
-    /// How the text becomes bytes.
+    /// The encoding of the file.
     pub encoding: Encoding,
 }
 
 impl File {
-    /// What is to be written.
+    /// The bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         match self.encoding {
             Encoding::Utf8 => self.text.clone().into_bytes(),
@@ -73,7 +73,7 @@ impl File {
 /// A program: one file or several.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// The heading that it stands under.
+    /// Its heading.
     pub title: String,
     /// The line of its first fence, from 1, counted in the text that was read.
     pub line: usize,
@@ -84,13 +84,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Does no comment announce a finding?
+    /// Do the comments expect no finding?
     pub fn is_silent(&self) -> bool {
         self.files.iter().all(|file| expectations(&file.text).is_empty())
     }
 }
 
-/// The programs of a page, given its body. The error says what is wrong, for the one who writes the page.
+/// The programs of a page, from its body. The error is a message for the author of the page.
 pub fn programs(body: &str) -> Result<Vec<Program>, String> {
     let programs = read(body)?;
     match programs.iter().find(|program| Section::titled(&program.title).is_none()) {
@@ -101,7 +101,7 @@ pub fn programs(body: &str) -> Result<Vec<Program>, String> {
     }
 }
 
-/// The programs of a file in `fixtures/rules`, each with a name of its own. The error says what is wrong, for the one who writes it.
+/// The programs of a file in `fixtures/rules`, each with a unique name. The error is a message for the author of the file.
 pub fn cases(text: &str) -> Result<Vec<Program>, String> {
     let programs = read(text)?;
     let mut names = BTreeSet::new();
@@ -162,7 +162,7 @@ fn read(text: &str) -> Result<Vec<Program>, String> {
     }
 }
 
-/// The lines up to the fence that closes a block; `None` if none does.
+/// The lines up to the closing fence of a block; `None` if there is none.
 fn block<'a>(lines: &mut impl Iterator<Item = (&'a str, usize)>) -> Option<String> {
     let mut text = String::new();
     loop {
@@ -175,7 +175,7 @@ fn block<'a>(lines: &mut impl Iterator<Item = (&'a str, usize)>) -> Option<Strin
     }
 }
 
-/// What follows the three backticks.
+/// The info string after the three backticks.
 struct Info {
     language: String,
     file: Option<String>,
@@ -216,7 +216,7 @@ impl Info {
     }
 }
 
-/// The findings that a program's comments announce: rows from 1 and codes, in the order of the text.
+/// The findings that a program's comments expect: rows from 1 and codes, in the order of the text.
 pub fn expectations(text: &str) -> Vec<(usize, Code)> {
     let mut expected = Vec::new();
     for (line, row) in text.lines().zip(1..) {
@@ -227,7 +227,7 @@ pub fn expectations(text: &str) -> Vec<(usize, Code)> {
     expected
 }
 
-/// What a program's `reveal_device(…)` and `reveal_world()` calls are expected to say: rows from 1, and texts.
+/// The texts that a program's `reveal_device(…)` and `reveal_world()` calls are expected to show, with rows from 1.
 pub fn revelations(text: &str) -> Vec<(usize, &str)> {
     text.lines()
         .zip(1..)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::page::Page;
 use super::registry;
 
-/// For whom to write.
+/// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// People at a terminal.
@@ -16,7 +16,7 @@ pub enum Format {
     Json,
 }
 
-/// How the text looks.
+/// The appearance of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Look {
     /// May escape sequences be written?
@@ -52,7 +52,7 @@ struct Json {
     name: &'static str,
     world: &'static str,
     severity: &'static str,
-    /// The severity of what is not certain.
+    /// The severity of findings that are not certain.
     likely: &'static str,
     default: bool,
     fix: &'static str,
@@ -147,22 +147,22 @@ fn write_page(page: &Page, look: Look, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A piece of a page, as far as a terminal cares.
+/// A piece of a page, as a terminal shows it.
 #[derive(PartialEq, Eq, Debug)]
 enum Block<'a> {
     Heading(&'a str),
     /// A line of a code block.
     Code(&'a str),
-    /// A paragraph or a list item, its line breaks taken out.
+    /// A paragraph or a list item, without its line breaks.
     Text {
         indent: usize,
         text: String,
     },
-    /// An empty line between two of the others.
+    /// An empty line between two other pieces.
     Gap,
 }
 
-/// The text with `[SD201](SD201-….md)` as `SD201`: nobody can follow it in a terminal. Links to other sites stay.
+/// Replaces `[SD201](SD201-….md)` by `SD201`, because a terminal cannot open the page. Links to other sites stay.
 fn without_links(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -215,7 +215,7 @@ fn blocks(markdown: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Breaks a text into lines of at most `width` characters, where its words allow it.
+/// Breaks a text into lines of at most `width` characters, except where a word is longer.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The findings of one file: what the rules say of its events and of its text, each cause once.
+//! The findings of one file: from its events and from its text, one for each cause.
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     one_cause(met_once(found, cx), cx)
 }
 
-/// What the first rule says that speaks of the event.
+/// The finding of the first rule that reports the event.
 fn of_event(event: &Event, checks: &mut [(Code, Box<dyn Check>)], cx: &Context<'_>) -> Option<Finding> {
     let said = checks.iter_mut().find_map(|(code, check)| {
         let finding = check.on_event(event, cx)?;
@@ -39,7 +39,7 @@ fn of_event(event: &Event, checks: &mut [(Code, Box<dyn Check>)], cx: &Context<'
     Some(in_its_world(finding, event))
 }
 
-/// The same cause met in several ways is one finding with several places. A way that is silenced takes no other with it.
+/// Merges findings of one rule with a common place. A suppressed finding is only merged with suppressed ones.
 fn met_once(found: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place, bool), usize> = FxHashMap::default();
@@ -62,8 +62,7 @@ fn met_once(found: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A rule may know the world better than the path does. What the path says of other machines is then not about
-/// this finding.
+/// If the rule has set another world than the event's, removes premises and worlds of the path that contradict it.
 fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
     if finding.world != event.bite.world {
         finding.also.clear();
@@ -73,8 +72,8 @@ fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
     finding
 }
 
-/// Findings belong to the file whose entry points were interpreted: so linting one file gives what a run over
-/// everything gives for it. What happens elsewhere is told from the call that leads there.
+/// A finding belongs to the file whose entry points were interpreted. So linting one file gives the same findings for it as linting all
+/// files. If the event is in another file, the finding is at the call that leads there.
 fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     if finding.primary.place.file == cx.file {
         return finding;
@@ -91,7 +90,7 @@ fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     finding
 }
 
-/// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.
+/// `reveal_device(…)`, for tests of the engine. It is not a rule: it has no page, and is shown only if selected.
 fn reveal(event: &Event) -> Option<Finding> {
     let Kind::Reveal(text) = &event.kind else { return None };
     let label = Label::new(event.place, text);

@@ -1,4 +1,4 @@
-//! In which order the places of a finding happen.
+//! The execution order of the places of a finding.
 
 use std::cmp::Reverse;
 
@@ -11,8 +11,8 @@ use crate::span::{FileId, Place};
 /// A function, by its file and its range; `None`: the body of the file.
 type Function = (FileId, Option<(u32, u32)>);
 
-/// The places that lead to the event or follow from it, as they happen: the calls that lead there are the last thing in their
-/// function, what is in a function is in the order of its text, and what is in none of these was there before.
+/// The places that lead to the event or follow from it, in execution order. The calls that lead there come last in their functions. Places
+/// in one function are in the order of its text. Places in none of these functions come first.
 pub(super) fn order(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<Place> {
     let function = |place: Place| -> Function { (place.file, function_of(place, cx)) };
     let frames: Vec<Function> = event.stack.iter().copied().chain([event.place]).map(function).collect();
@@ -22,7 +22,7 @@ pub(super) fn order(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<P
         }
         let of = function(*place);
         match frames.iter().rposition(|frame| *frame == of) {
-            // What is within an expression is worked out before it.
+            // The parts of an expression are evaluated before the expression.
             Some(frame) => (frame + 1, false, place.span.end, Reverse(place.span.start)),
             None => (0, false, 0, Reverse(0)),
         }

@@ -1,23 +1,22 @@
-//! A rule's page: `rules/SDnnn-name.md`, compiled in. It is the only text about a rule; the terminal, the
-//! editor, SARIF and the tests all use it.
+//! A rule's page: `rules/SDnnn-name.md`, compiled into the program. It is the only text about a rule. The terminal, the editor, SARIF and
+//! the tests all use it.
 //!
-//! A page opens with front matter, one `key: value` a line between two `---` lines, every key of [`KEYS`]
-//! exactly once. Then comes the summary: one paragraph on one line. Then the sections of [`SECTIONS`], in
-//! that order.
+//! A page begins with front matter: one `key: value` per line between two `---` lines, with every key of [`KEYS`] exactly once. Then comes
+//! the summary, one paragraph on one line, and then the sections of [`SECTIONS`], in that order.
 
 use crate::finding::{Code, Confidence, Severity};
 
 /// The keys of the front matter.
 pub const KEYS: [&str; 7] = ["code", "name", "world", "severity", "default", "fix", "since"];
 
-/// A key that a page may have besides: the severity of findings that are not certain, where code that nobody had looked at has shown that
-/// too few of them are right (`docs/precision.md`).
+/// An optional key: the severity of findings that are not certain, if a sample of unseen code showed that too few of them are right
+/// (`docs/precision.md`).
 const LIKELY: &str = "likely";
 
 /// The sections that every page has, in this order.
 pub const SECTIONS: [&str; 5] = ["Why", "Example", "Fix", "Not reported", "Configuration"];
 
-/// Does a fix exist, and may it be applied without a look?
+/// Whether a fix exists, and whether it is safe to apply without review.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum FixKind {
@@ -28,7 +27,7 @@ pub enum FixKind {
 }
 
 impl FixKind {
-    /// The word of the front matter and of the machine formats.
+    /// The name in the front matter and in the machine formats.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -42,21 +41,21 @@ impl FixKind {
 /// A parsed page.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The number.
+    /// The code.
     pub code: Code,
     /// The name in kebab case ("mixed-device-operation").
     pub name: &'static str,
     /// The world as the page gives it ("no-cuda", "gpus<N", "always").
     pub world: &'static str,
-    /// How bad it is unless configured otherwise.
+    /// The default severity.
     pub severity: Severity,
-    /// The same of what is not certain.
+    /// The default severity of findings that are not certain.
     pub likely: Severity,
-    /// Is it on unless selected otherwise?
+    /// Whether the rule is on by default.
     pub default_on: bool,
-    /// What `--fix` can do.
+    /// The kind of fix that `--fix` can apply.
     pub fix: FixKind,
-    /// The version that brought it.
+    /// The version that introduced it.
     pub since: &'static str,
     /// The first paragraph.
     pub summary: &'static str,
@@ -65,7 +64,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Reads a page, and checks that it has its sections. The error says what is wrong with it, for the one who writes it.
+    /// Reads a page, and checks that it has its sections. The error is a message for the author of the page.
     pub fn parse(text: &'static str) -> Result<Self, String> {
         let page = Self::read(text)?;
         let headings: Vec<_> = headings(page.body).collect();
@@ -75,7 +74,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Reads a page's head and summary: all that a run asks of most pages.
+    /// Reads a page's head and summary: all that a run needs of most pages.
     pub fn read(text: &'static str) -> Result<Self, String> {
         let rest = text.strip_prefix("---\n").ok_or("the page does not start with `---`")?;
         let (front, body) = rest.split_once("\n---\n").ok_or("the front matter does not end")?;
@@ -117,7 +116,7 @@ impl Page {
         })
     }
 
-    /// How bad a finding is that is so sure, unless configured otherwise.
+    /// The severity of a finding with this confidence, if the settings do not change it.
     pub fn severity_of(&self, confidence: Confidence) -> Severity {
         if confidence == Confidence::Certain { self.severity } else { self.likely }
     }
@@ -138,13 +137,13 @@ impl Page {
         after.split("\n## ").next().unwrap_or_default().trim()
     }
 
-    /// What follows the summary: the sections, in Markdown.
+    /// The sections after the summary, in Markdown.
     pub fn explanation(&self) -> &'static str {
         self.body[self.summary.len()..].trim()
     }
 }
 
-/// The values of [`KEYS`], in their order, and that of [`LIKELY`].
+/// The values of [`KEYS`], in their order, and the value of [`LIKELY`].
 fn front_matter(text: &'static str) -> Result<([&'static str; KEYS.len()], Option<&'static str>), String> {
     let (mut values, mut likely) = ([""; KEYS.len()], None);
     for line in text.lines() {
@@ -165,7 +164,7 @@ fn front_matter(text: &'static str) -> Result<([&'static str; KEYS.len()], Optio
     }
 }
 
-/// The titles of the second-level headings, code blocks left out.
+/// The titles of the second-level headings outside code blocks.
 fn headings(body: &'static str) -> impl Iterator<Item = &'static str> {
     let mut in_code = false;
     body.lines().filter_map(move |line| {

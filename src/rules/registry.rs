@@ -20,7 +20,7 @@ const FAMILIES: [(u16, &str); 9] = [
     (8, "device strings, comparisons and attributes"),
 ];
 
-/// Every rule, sorted by code. A page that cannot be read is left out; a test sees to it that there is none.
+/// Every rule, sorted by code. Skips pages that cannot be read; a test checks that there are none.
 pub fn registry() -> &'static [Page] {
     static REGISTRY: LazyLock<Vec<Page>> = LazyLock::new(|| {
         let mut pages: Vec<_> = PAGES.iter().filter_map(|(_, text)| Page::read(text).ok()).collect();
@@ -104,7 +104,7 @@ mod tests {
     use crate::rules::page::{KEYS, Page};
     use crate::rules::{PAGES, checks};
 
-    /// So many lines of a page are read at one go.
+    /// The maximum number of lines of a page.
     const LONGEST: usize = 120;
 
     fn folder() -> &'static Path {

@@ -22,7 +22,7 @@ impl Check for Rule {
         let asked = match name {
             "mps" => Some("torch.backends.mps.is_available"),
             "xpu" => Some("torch.xpu.is_available"),
-            // The module of a plug-in may be missing.
+            // The module of a plug-in, such as `torch.npu`, may not exist.
             _ => None,
         };
         let check =

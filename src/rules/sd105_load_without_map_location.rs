@@ -20,7 +20,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::Load { program, explicit_none, several, met } = &event.kind else { return None };
-        // What tests load, they have written themselves.
+        // Tests load files that they have written themselves.
         if in_tests(event.place, cx) || event.stack.iter().any(|&call| in_tests(call, cx)) {
             return None;
         }
@@ -65,7 +65,7 @@ impl Check for Rule {
     }
 }
 
-/// Is it a call of a function that loads, with its arguments in sight?
+/// Is it a call of a load function whose arguments are visible?
 fn is_load(text: &str) -> bool {
     let name = text.split('(').next().and_then(|function| function.rsplit('.').next());
     text.ends_with(')') && name.is_some_and(|name| name.contains("load"))
@@ -85,7 +85,7 @@ fn loaded_to(text: &str, location: &str) -> Option<String> {
         .then(|| format!("{arguments}, map_location={location})"))
 }
 
-/// What is said of a load in a function that ignores its device parameter.
+/// Sets the message for a load in a function that ignores its device parameter.
 fn in_words(f: Finding, cx: &Context<'_>) -> Finding {
     let place = f.primary.place;
     let Some((module, function)) = function_at(cx.program, place) else { return f };
@@ -105,7 +105,7 @@ fn in_words(f: Finding, cx: &Context<'_>) -> Finding {
     f
 }
 
-/// A load in a function that ignores its device parameter depends on the callers like any other.
+/// Adds the assumption about callers: a load in a function that ignores its device parameter depends on them like any other load.
 fn with_way(f: Finding, cx: &Context<'_>) -> Finding {
     let place = f.primary.place;
     let way = function_at(cx.program, place).map(|(_, entry)| {

@@ -28,7 +28,7 @@ impl Check for Rule {
     }
 }
 
-/// What to write in its place.
+/// The replacement.
 fn help(call: &str) -> String {
     let choice = "\"cuda\" if torch.cuda.is_available() else \"cpu\"";
     if call.contains("set_default_tensor_type") {
@@ -41,7 +41,7 @@ fn help(call: &str) -> String {
     format!("choose the device with a check, `device = {choice}`, and use `{new}`")
 }
 
-/// The type of numbers of `torch.cuda.FloatTensor`.
+/// The dtype of `torch.cuda.FloatTensor`.
 fn dtype(name: &str) -> Option<&'static str> {
     Some(match name.strip_prefix("torch.cuda.")? {
         "FloatTensor" => "torch.float32",

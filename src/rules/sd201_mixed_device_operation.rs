@@ -21,7 +21,7 @@ impl Check for Rule {
     }
 }
 
-/// Two tensors that meet, if neither a caller nor a test decides where they are.
+/// Two tensors that meet, if neither a caller nor a test decides their devices.
 pub(super) fn plain_meeting(code: Code, event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, _, stray, other) = mismatch(event)?;
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data)
@@ -36,7 +36,7 @@ pub(super) fn plain_meeting(code: Code, event: &Event, cx: &Context<'_>) -> Opti
     Some(f.help(move_one(event, stray, other, cx)).remedy(remedies))
 }
 
-/// Which of the two tensors one would move, as code where both have names.
+/// The help: which of the two tensors to move, as code if both have names.
 pub(super) fn move_one(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> String {
     let spot = Spot::new(cx, event.place);
     let device = if is_device_argument(other.place, cx) {

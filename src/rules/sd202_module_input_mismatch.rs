@@ -26,7 +26,7 @@ impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let (meeting, what, stray, other) = mismatch(event)?;
         let called = handed_over(event, stray, other);
-        // A weight that the module's own `forward` brings together with what it was given.
+        // A weight that meets an argument in the module's own `forward`.
         let weight = matches!(meeting, Meeting::Operator | Meeting::Function)
             && stray.of_module != other.of_module
             && called.is_some();
@@ -38,7 +38,7 @@ impl Check for Rule {
         if given && (callers_decide(event, other, cx) || as_tests_like(event, other, cx)) {
             return None;
         }
-        // Inside a method the module's own device is a symbol: a tensor made there is SD204's.
+        // Inside a method, the module's own device is symbolic: SD204 reports tensors that are created there.
         if matches!(other.device, DeviceName::WithModule) {
             let fits = meeting == Meeting::ModuleInput && default_device(event, cx).is_none();
             return fits.then(|| plain_meeting(CODE, event, cx))?;
@@ -55,7 +55,7 @@ impl Check for Rule {
             let inner = std::mem::replace(&mut f.primary.place, call.site);
             f.related.retain(|l| l.place != call.site);
             f.related.insert(0, Label::new(inner, "this operation raises"));
-            // A module of layers is moved where it is made.
+            // A module is usually moved where it is constructed, so the finding shows that place.
             if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
                 f.related.insert(1, Label::new(made, "the module is made here"));
             }
@@ -76,7 +76,7 @@ impl Check for Rule {
             }
         };
         let mut remedies = on_one_device(event, stray, other, cx);
-        // Of two inputs either may move; of a module and an input, where the module is called says which.
+        // Either of two inputs can be moved. For a module and an input, the call of the module decides which.
         if input.is_some() {
             remedies.retain(|r| matches!(r, Remedy::Make { .. }));
         }
@@ -91,7 +91,7 @@ impl Check for Rule {
     }
 }
 
-/// The outermost call of a module that was given what does not fit: neither side was made on the way in.
+/// The outermost call of a module whose argument is on another device, if neither side was created inside the call.
 fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Entered> {
     let within = |function: Place| {
         let inside = |s: &Operand| {

@@ -1,4 +1,4 @@
-//! SD203 discarded-transfer: a transfer whose result nothing keeps.
+//! SD203 discarded-transfer: the result of a transfer is not kept.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -33,7 +33,7 @@ fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let help = match (parameter, name.strip_suffix(".data")) {
         (false, _) if named => format!("assign the result: `{name} = {moved}`"),
         (false, _) => "assign the result to a variable, and use that".to_owned(),
-        // A registered parameter takes no tensor: `TypeError` (torch/nn/modules/module.py, `__setattr__`).
+        // A tensor cannot be assigned to a registered parameter: `TypeError` (torch/nn/modules/module.py, `__setattr__`).
         (true, None) if named => {
             let call = moved.strip_prefix(name.as_str()).unwrap_or_default();
             format!("move the module, or the data of the parameter: `{name}.data = {name}.data{call}`")

@@ -22,7 +22,7 @@ impl Check for Rule {
     }
 }
 
-/// The tensor that was made, if who decides where the other one is has no say in it.
+/// The created tensor, unless a caller or a test decides the device of the other one.
 pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, _, stray, other) = mismatch(event)?;
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data) {
@@ -57,11 +57,11 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     )
 }
 
-/// The code that makes the tensor on the device of the other one, or moves it there.
+/// The code that creates the tensor on the device of the other one, or moves it there.
 fn make_there(event: &Event, place: Place, how: Reason, cx: &Context<'_>) -> Option<String> {
     let (_, _, stray, other) = mismatch(event)?;
     let spot = Spot::new(cx, place);
-    // In one expression both have the same names.
+    // In one expression, both tensors keep their names.
     let beside = || {
         let one = event.place.file == place.file && event.place.span.contains(place.span);
         one.then(|| with_method(other, event, ".device", cx))?
@@ -79,7 +79,7 @@ fn make_there(event: &Event, place: Place, how: Reason, cx: &Context<'_>) -> Opt
             None => format!("move it to the same device: `.to({device})`"),
         });
     }
-    // Where the tensor is made, the other one has no name.
+    // The other tensor has no name where the first one is created.
     let device = Spot::new(cx, event.place).and_then(|spot| spot.device(other));
     if let Some(device) = device
         && let Some(moved) = with_method(stray, event, &format!(".to({device})"), cx)

@@ -1,4 +1,4 @@
-//! SD205 cuda-tensor-to-numpy: a tensor on a GPU that is handed to NumPy.
+//! SD205 cuda-tensor-to-numpy: a tensor on a GPU that is passed to NumPy.
 
 mod arguments;
 

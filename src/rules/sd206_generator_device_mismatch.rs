@@ -17,7 +17,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
-        // A generator that nobody passed has no place of its own, and is on the CPU.
+        // The default generator has no place of its own, and is on the CPU.
         let given = other.place != event.place;
         let (generator, drawn) =
             if stray.place == event.place && given { (other, stray) } else { (stray, other) };

@@ -1,4 +1,4 @@
-//! SD207 cpu-only-argument: a tensor on a GPU where PyTorch wants one on the CPU.
+//! SD207 cpu-only-argument: a tensor on a GPU where PyTorch requires one on the CPU.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Meeting, Operand};
@@ -46,14 +46,14 @@ impl Check for Rule {
     }
 }
 
-/// What the method is called on.
+/// The object of the method call.
 fn receiver(event: &Event, cx: &Context<'_>) -> Option<Place> {
     let call = CallAt::new(cx, event.place)?;
     let (base, method) = call.attribute()?;
     (method.as_str() == "pin_memory").then(|| call.place_of(base))
 }
 
-/// How what is on a GPU comes to the CPU.
+/// The help: how to get the value from the GPU to the CPU.
 fn from_cpu(event: &Event, what: &str, stray: &Operand, cx: &Context<'_>) -> String {
     if what.contains("DataLoader") {
         return "set `pin_memory=False`, or return CPU tensors from the data set".to_owned();
@@ -77,7 +77,7 @@ fn from_cpu(event: &Event, what: &str, stray: &Operand, cx: &Context<'_>) -> Str
     }
 }
 
-/// Today's call in place of `torch.FloatTensor(…, device=…)`.
+/// The current function that replaces `torch.FloatTensor(…, device=…)`.
 fn instead_of_constructor(event: &Event, cx: &Context<'_>) -> String {
     let general = || "use `torch.tensor(values, device=…)` or `torch.empty(sizes, device=…)`".to_owned();
     let code = || {
@@ -96,7 +96,7 @@ fn instead_of_constructor(event: &Event, cx: &Context<'_>) -> String {
     code().map_or_else(general, |code| format!("use a function that takes a device: `{code}`"))
 }
 
-/// The type that each of the old constructors makes, as an argument.
+/// The dtype of each legacy constructor, as an argument.
 const DTYPES: &[(&str, &str)] = &[
     ("Tensor", ""),
     ("FloatTensor", ", dtype=torch.float32"),

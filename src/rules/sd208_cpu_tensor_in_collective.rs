@@ -22,7 +22,7 @@ impl Check for Rule {
         if event.symbolic && event.speculative {
             return None;
         }
-        // Tests run in one process, in which `accelerate` gathers nothing.
+        // Tests run in one process, so `accelerate` gathers nothing in them.
         let several = what.starts_with("torch.");
         let tested = |place| in_tests(place, cx);
         if !several && (tested(event.place) || event.stack.iter().any(|&call| tested(call))) {
@@ -47,13 +47,13 @@ impl Check for Rule {
     }
 }
 
-/// How the tensor comes to the device of an `Accelerator`.
+/// The help: how to move the tensor to the device of an `Accelerator`.
 fn on_accelerator(name: Option<&str>) -> String {
     let name = name.unwrap_or_default();
     format!("move it to the device of the accelerator first: `{name}.to(accelerator.device)`")
 }
 
-/// How the tensor comes to the GPU of the process.
+/// The help: how to move the tensor to the GPU of the process.
 fn on_gpu(event: &Event, name: Option<&str>, tensor: &Operand, cx: &Context<'_>) -> String {
     let made = tensor.chain.last().filter(|step| step.reason == Reason::Default);
     let line = made.filter(|_| event.bite.behind_cuda).and_then(|step| {

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a function is given a device and does not use it.
+//! SD210 ignored-device-parameter: a function takes a device and does not use it.
 
 mod built_model;
 mod called_again;
@@ -34,7 +34,7 @@ use crate::world::World;
 pub(super) const CODE: Code = Code(210);
 pub(super) struct Rule;
 
-/// The label of what does not follow the parameter.
+/// The label of code that ignores the parameter.
 const IGNORES_CALLER: &str = "ignores the device of the caller";
 
 impl Check for Rule {
@@ -57,7 +57,7 @@ impl Check for Rule {
     }
 }
 
-/// What functions load to where it was saved from, although they are given a device: SD105, which is a matter of its own.
+/// Loads to the device that the file was saved from, in functions with a device parameter. SD105 reports these.
 pub(super) fn loads_elsewhere(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = file_of(cx) else { return Vec::new() };
     let names = Names::new(&file);
@@ -78,7 +78,7 @@ pub(super) fn loads_elsewhere(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
-/// The file, unless it is there for tests: they make things on the CPU on purpose, to see that they move.
+/// The file; `None` for tests, which create objects on the CPU on purpose, to see that they move.
 fn file_of<'a>(cx: &'a Context<'a>) -> Option<File<'a>> {
     let tests = in_tests(Place { file: cx.file, span: Span::default() }, cx);
     if tests { None } else { File::of(cx) }
@@ -88,12 +88,12 @@ fn functions<'a>(file: &File<'a>) -> impl Iterator<Item = (usize, &'a Function)>
     file.ir.functions.iter().enumerate().filter(|(_, function)| function.kind == FuncKind::Function)
 }
 
-/// The names of parameters that are devices. They are compared by number: every parameter and variable of every function is looked at.
+/// The names of device parameters. They are compared as numbers, because every parameter and variable of every function is checked.
 struct Names {
     device: Sym,
     location: Sym,
     torch_device: Sym,
-    /// The file speaks of some object's device.
+    /// Whether the file mentions the device of an object.
     objects_have_one: bool,
 }
 
@@ -108,8 +108,8 @@ impl Names {
     }
 }
 
-/// What is wrong with how a function, which is the n-th of its file, treats the devices that it is given. Gives what it asks the
-/// device of an object for whose parts are elsewhere: then nothing else is said of its parameters.
+/// The findings about how a function, with index `n` in its file, uses its device parameters. Also returns the object whose device it asks
+/// for although its parts are offloaded. Then there is no finding about its parameters.
 fn of_function(
     file: &File<'_>,
     n: usize,
@@ -137,7 +137,7 @@ fn of_function(
     None
 }
 
-/// What is wrong with how a function treats one device that it is given: the first of these that is so.
+/// The first finding about how a function uses one device parameter.
 fn of_parameter(
     file: &File<'_>,
     function: &Function,
@@ -153,7 +153,7 @@ fn of_parameter(
         found.extend(told);
         return;
     }
-    // What takes any keyword takes this one for company.
+    // A function with `**kwargs` accepts this argument together with others.
     let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
     let built = || built_model::left_where_made(file, function, param);
     let left = || file.not_passed_on(function, param);
@@ -161,7 +161,8 @@ fn of_parameter(
         found.extend(left().or_else(built));
     } else if !any && file.is_interface(function) {
         let loaded = file.loaded_elsewhere(function, param.name);
-        // What a base or a framework asks for need not be handed on, but what registers loads for somebody.
+        // A function need not pass on a parameter that a base or a framework prescribes. Exception: `map_location` of a registered
+        // function.
         let hands_on = param.name == names.location && function.class.is_none();
         found.extend(loaded.or_else(|| hands_on.then(left)?));
     } else if !any {
@@ -170,7 +171,7 @@ fn of_parameter(
 }
 
 impl File<'_> {
-    /// Is the parameter mentioned in the body, or may it be used without its name?
+    /// Does the body mention the parameter, or may it use the parameter without its name?
     fn mentions(&self, function: &Function, slot: u16) -> bool {
         self.inside(function).any(|(_, e, _)| match e {
             Expr::Var(Var::Local(s)) => s == slot,
@@ -204,7 +205,7 @@ impl File<'_> {
             .help("pass it on: `device=device`")
     }
 
-    /// The help for a call that leaves a parameter out.
+    /// The help for a call that omits a parameter.
     fn pass_on(&self, at: Span, name: Sym) -> String {
         let argument = format!("{name}={name}");
         let call = CallAt::new(self.cx, Place { file: self.cx.file, span: at });

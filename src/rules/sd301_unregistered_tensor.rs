@@ -31,7 +31,7 @@ impl Check for Rule {
         let step = stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
         let place = step.place;
         let fits = match step.reason {
-            // Put where its module was then, and left there: nobody has to make it elsewhere.
+            // The tensor was moved to the module's device at that time and stays there. It need not be created elsewhere.
             Reason::Stored => {
                 let before = stray.chain.iter().skip_while(|s| s.reason != Reason::Stored).nth(1);
                 let explicit = before
@@ -60,7 +60,7 @@ impl Check for Rule {
     }
 }
 
-/// How the attribute becomes a buffer.
+/// The help: how to turn the attribute into a buffer.
 fn registered(place: Place, attribute: Option<&str>, cx: &Context<'_>) -> String {
     let value = assigned(cx, place);
     if let Some((_, Expr::List(_) | Expr::Tuple(_) | Expr::Dict(_) | Expr::Comp(_), _)) = value {

@@ -1,4 +1,4 @@
-//! SD303 non-leaf-parameter: a copy of a parameter or leaf in its place.
+//! SD303 non-leaf-parameter: a copy replaces a parameter or another leaf.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
@@ -77,7 +77,7 @@ fn moved_values(used: Place, cx: &Context<'_>) -> String {
     }
 }
 
-/// The copy as a leaf: made on the device, or detached.
+/// Makes the copy a leaf: created on the device, or detached.
 fn leaf_of_moved(event: &Event, cx: &Context<'_>) -> String {
     let code = || {
         let moved = CallAt::new(cx, event.place)?;

@@ -1,4 +1,4 @@
-//! SD304 optimizer-before-transfer: an optimizer that is made before the model is complete and in its place.
+//! SD304 optimizer-before-transfer: an optimizer is created before the model is complete and on its device.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind, LeftBehind};

@@ -21,14 +21,14 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-        // The device was decided outside of modules: that is where it is hard-coded.
+        // Code outside modules chose the device, so the device is hard-coded there.
         if origin.is_some_and(|o| o.file != event.place.file || !in_module_class(o, cx)) {
             return None;
         }
         if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
             return None;
         }
-        // The tests that make it may be there for CUDA alone.
+        // The tests that construct it may only run with CUDA.
         if event.is_guess() && in_tests(event.place, cx) {
             return None;
         }
@@ -50,7 +50,7 @@ impl Check for Rule {
     }
 }
 
-/// The same call on the device of an input or a parameter of the module.
+/// The same call with the device of an input or of a parameter of the module.
 fn follows_module(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> String {
     let Some(device) = module_device(cx, event.place) else {
         return match cx.program.module_of(event.place.file).and_then(|m| {
@@ -78,7 +78,7 @@ fn follows_module(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> Str
     }
 }
 
-/// Is the place in a class that may be a module's? A test that makes modules has chosen the device, not they.
+/// Is the place in a class that may be a module? In a test that constructs modules, the test has chosen the device.
 fn in_module_class(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let linked = cx.program.get(module);

@@ -1,4 +1,4 @@
-//! SD306 data-parallel-before-transfer: a model on the CPU that is wrapped for GPUs.
+//! SD306 data-parallel-before-transfer: a model on the CPU is wrapped for GPUs.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};

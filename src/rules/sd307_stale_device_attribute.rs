@@ -1,4 +1,4 @@
-//! SD307 stale-device-attribute: a module that remembers a device.
+//! SD307 stale-device-attribute: a module stores a device that may become wrong.
 
 use crate::finding::{Code, Finding, Label};
 use crate::flow::is_module_class;
@@ -20,7 +20,7 @@ impl Check for Rule {
     }
 }
 
-/// Methods with which a class keeps up with its moves.
+/// Methods with which a class can update the attribute when it is moved.
 const FOLLOWING: &[&str] = &["to", "cuda", "cpu", "_apply"];
 
 /// SD307 stale-device-attribute
@@ -41,14 +41,14 @@ fn remembered(cx: &Context<'_>) -> Vec<Finding> {
 }
 
 impl File<'_> {
-    /// The devices that the constructor keeps, and other methods use without setting them again.
+    /// The devices that the constructor stores and that other methods use without updating them.
     fn of_class(&self, class: &Class) -> Vec<Finding> {
         let Some(&(_, init)) = class.methods.iter().find(|(name, _)| name.as_str() == "__init__") else {
             return Vec::new();
         };
         let mut found = Vec::new();
         for (name, at) in self.kept(init) {
-            // A method or property of that name is what is read.
+            // A method or property with that name is read instead of the attribute.
             if class.methods.iter().any(|&(method, _)| method == name) {
                 continue;
             }
@@ -65,7 +65,7 @@ impl File<'_> {
         found
     }
 
-    /// Devices that a constructor keeps: the attribute, and where.
+    /// The devices that a constructor stores: the attribute, and where.
     fn kept(&self, init: FuncId) -> Vec<(Sym, Span)> {
         let mut kept: Vec<(Sym, Span)> = Vec::new();
         for (name, value, at) in assigned_to_own(self.ir, init) {
@@ -76,7 +76,7 @@ impl File<'_> {
         kept
     }
 
-    /// Is it a device that is kept: by name, and as no number, type or list of them?
+    /// Is the stored value a device? Its name says so, and it is not a number, a dtype or a list of these.
     fn is_device(&self, name: Sym, value: ExprId) -> bool {
         if !is_device_name(name.as_str()) {
             return false;
@@ -92,7 +92,7 @@ impl File<'_> {
         }
     }
 
-    /// Where a method puts something on the device that was kept: `.to(self.name)`, `device=self.name`.
+    /// Where a method moves or creates something on the stored device: `.to(self.name)`, `device=self.name`.
     fn uses(&self, f: FuncId, name: Sym) -> Vec<Span> {
         let function = self.ir.function(f);
         if function.kind != FuncKind::Function {

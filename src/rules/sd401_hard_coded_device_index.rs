@@ -36,7 +36,7 @@ impl Check for Rule {
     }
 }
 
-/// The line with a check, where the index is a part of a string: `"cuda:1" if torch.cuda.device_count() > 1 else "cuda:0"`.
+/// The line with a check; also if the index is part of a string: `"cuda:1" if torch.cuda.device_count() > 1 else "cuda:0"`.
 fn help(cx: &Context<'_>, place: Place, index: u32) -> String {
     let is_text = |place: &Place| {
         let plain = |quote: char| cx.sources.text(*place) == format!("{quote}cuda:{index}{quote}");

@@ -42,7 +42,7 @@ impl Check for Rule {
     }
 }
 
-/// The devices that exist where the variable has this value.
+/// The devices that exist if the variable has this value.
 fn seen(visible: &str) -> String {
     match visible.split(',').count() {
         1 => "only `cuda:0`".to_owned(),
@@ -51,7 +51,7 @@ fn seen(visible: &str) -> String {
     }
 }
 
-/// The line with the index that the same GPU has in this process, if it is visible.
+/// The line with the index of the same GPU in this process, if the GPU is visible.
 fn help(cx: &Context<'_>, place: Place, index: u32, visible: &str) -> String {
     let Some(new) = visible.split(',').position(|n| n.trim().parse() == Ok(index)) else {
         return format!("use one of the visible GPUs: {}", seen(visible).trim_start_matches("only "));

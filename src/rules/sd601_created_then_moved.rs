@@ -19,7 +19,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::CreatedThenMoved { counted } = event.kind else { return None };
-        // A test runs it once.
+        // A test runs the code once.
         let from = event.stack.first().copied().unwrap_or(event.place);
         if in_tests(event.place, cx) || has_tests(from, cx) || only_tries(event, cx) {
             return None;
@@ -71,7 +71,7 @@ const FACTORIES: &[&str] = &[
     "as_tensor",
 ];
 
-/// The line with `device=` in the call that makes the tensor.
+/// The line with `device=` in the call that creates the tensor.
 fn made_there(cx: &Context<'_>, transfer: &CallAt<'_>, counted: bool) -> Option<String> {
     let device = transfer.target()?;
     if counted {
@@ -101,7 +101,7 @@ fn made_there(cx: &Context<'_>, transfer: &CallAt<'_>, counted: bool) -> Option<
     })
 }
 
-/// `try: torch.zeros(2).to(device)`, `return True`: does a function that returns true or false test whether the transfer works?
+/// `try: torch.zeros(2).to(device)`, `return True`: does a Boolean function test whether the transfer works?
 fn only_tries(event: &Event, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(event.place.file) else { return false };
     let (ir, at) = (&cx.program.get(module).ir, event.place.span);

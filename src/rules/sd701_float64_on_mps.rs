@@ -19,7 +19,7 @@ pub(super) struct Rule;
 impl Check for Rule {
     fn on_event(&mut self, event: &Event, cx: &Context<'_>) -> Option<Finding> {
         let Kind::DoubleOnMps { on } = &event.kind else { return None };
-        // The callers of a private function are in sight: where they call it with their tensors, it is found.
+        // The callers of a private function are visible. If they pass their tensors, the finding is at their calls.
         let by_callers = event.symbolic && event.speculative && is_private(event.place, cx);
         if cx.cuda_only || event.asked_for || by_callers || in_tests(event.place, cx) {
             return None;
@@ -45,7 +45,7 @@ impl Check for Rule {
     }
 }
 
-/// Is it in a function that is not for others?
+/// Is it in a private function?
 fn is_private(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let functions = &cx.program.get(module).ir.functions;

@@ -45,14 +45,14 @@ fn invalid(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     Some(with_stack(f, event).help(help))
 }
 
-/// What the f-string `f"cuda:{device}"` inserts.
+/// The expression that the f-string `f"cuda:{device}"` inserts.
 fn inserted(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once('{')?;
     let (device, rest) = rest.split_once('}')?;
     (rest.len() == 1 && !device.contains(['{', ':', '!'])).then_some(device)
 }
 
-/// The device that is meant: `gpu` → `cuda`, `cuda0` → `cuda:0`, `CUDA:1` → `cuda:1`.
+/// The intended device: `gpu` → `cuda`, `cuda0` → `cuda:0`, `CUDA:1` → `cuda:1`.
 fn meant(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let letters = lower.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | ' ' | '_' | '-'));

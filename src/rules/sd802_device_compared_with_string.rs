@@ -35,7 +35,7 @@ impl Check for Rule {
         if *how != Compared::Tensors || !f.world.has_cuda() {
             f.world = World::Always;
         }
-        // Where there is only the CPU, no device is the one that is looked for, and the answer is right by chance.
+        // On a machine with only a CPU, no device is the one that the code compares with, so the result is right by chance.
         f.shows_with_accelerator = *how != Compared::Inside && !with.starts_with("cpu");
         let remedy = (*how == Compared::Text).then_some(Remedy::CompareType(event.place));
         Some(with_stack(f, event).help(help(*how, with, text(cx, event.place))).remedy(remedy))

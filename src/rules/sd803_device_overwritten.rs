@@ -26,7 +26,7 @@ thread_local! {
     static CUDA: Answers = const { Answers::new() };
 }
 
-/// The kind of device that a text names: what stands before the colon.
+/// The device type in a text: the part before the colon.
 fn kind(text: &str) -> &str {
     text.split_once(':').map_or(text, |(kind, _)| kind)
 }
@@ -35,13 +35,13 @@ fn kind(text: &str) -> &str {
 fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
-    // The first choice is for CUDA.
+    // A quick check: the first choice must be for CUDA.
     if !file.ir.strings.iter().any(|&text| CUDA.with(|known| known.ask(text, |text| kind(text) == "cuda"))) {
         return found;
     }
     file.in_blocks(&mut |stmts| {
         let mut before: Option<(StmtId, Choice)> = None;
-        // What is printed in between changes nothing.
+        // Expression statements between the choices, such as `print(…)`, change nothing.
         for &s in stmts.iter().filter(|&&s| !matches!(file.ir.stmt(s), Stmt::Expr(_))) {
             let choice = file.choice(s);
             if let (Some((first, a)), Some(b)) = (&before, &choice)
@@ -57,16 +57,16 @@ fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
-/// A variable, or an attribute of what one holds.
+/// A variable, or an attribute of the object in one.
 type Target = (Var, Option<Sym>);
 
 /// `device = X if X.is_available() else "cpu"`, in either form.
 struct Choice {
     target: Target,
     back_end: &'static str,
-    /// The target in the source.
+    /// The range of the target in the source.
     name: Span,
-    /// The test is a call that asks for the back end, and no flag.
+    /// Whether the test is a call that checks for the back end, not a flag.
     checked: bool,
 }
 
@@ -125,7 +125,7 @@ impl File<'_> {
         }
     }
 
-    /// `if torch.cuda.is_available(): device = "cuda"`, of what was the CPU before.
+    /// `if torch.cuda.is_available(): device = "cuda"`, where the variable was the CPU before.
     fn half_choice(&self, s: StmtId) -> Option<Choice> {
         let Stmt::If { test, then, orelse } = self.ir.stmt(s) else { return None };
         let (target, x, name) = self.only_assignment(*then)?;
@@ -164,8 +164,8 @@ impl File<'_> {
         }
     }
 
-    /// The back end that the test asks for, or that the user's flag stands for: `"xpu" if args.xpu else …`; and whether the test
-    /// asks for it. A test of the same variable goes on from the first choice.
+    /// The back end that the test checks for, or that the user's flag selects: `"xpu" if args.xpu else …`. Also returns whether it is a
+    /// check. A test of the same variable continues the first choice.
     fn asked_for(&self, test: ExprId, then: ExprId) -> Option<(&'static str, bool)> {
         self.available(test).map(|back_end| (back_end, true)).or_else(|| {
             let flag = matches!(self.ir.expr(test), Expr::Attr { .. });
@@ -174,7 +174,7 @@ impl File<'_> {
         })
     }
 
-    /// `torch.device(x)` is about `x`.
+    /// The argument of `torch.device(x)`, or the expression itself.
     fn inside_device(&self, e: ExprId) -> ExprId {
         let Expr::Call(c) = self.ir.expr(e) else { return e };
         let call = self.ir.call(c);
@@ -184,7 +184,7 @@ impl File<'_> {
         if device { only.value } else { e }
     }
 
-    /// Is it an expression with two outcomes, or a call that may hand one on?
+    /// Is it an expression with two outcomes, or a call that may pass one on?
     fn may_choose(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::IfElse(_) => true,
@@ -204,7 +204,7 @@ impl File<'_> {
         }
     }
 
-    /// The back end that a test asks for.
+    /// The back end that a test checks for.
     fn available(&self, test: ExprId) -> Option<&'static str> {
         let Expr::Call(c) = self.ir.expr(test) else { return None };
         let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, self.ir.call(c).func)

@@ -1,4 +1,4 @@
-//! What several rules have in common, by topic.
+//! Code that several rules share, by topic.
 
 pub mod accelerators;
 pub mod assumptions;

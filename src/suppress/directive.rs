@@ -1,7 +1,7 @@
-//! The text of a comment → the suppressions in it.
+//! From the text of a comment to the suppressions in it.
 //!
-//! `# samedevice: ignore[SD101, unguarded-cuda] reason`, `# samedevice: ignore`, the same with `file-ignore`,
-//! and `# noqa: SD101` or a bare `# noqa`. One comment may hold several, and other tools' pragmas besides.
+//! `# samedevice: ignore[SD101, unguarded-cuda] reason`, `# samedevice: ignore`, the same with `file-ignore`, and `# noqa: SD101` or a bare
+//! `# noqa`. One comment may contain several, and also pragmas of other tools.
 
 use crate::config::Selector;
 use crate::config::selector::UnknownRule;
@@ -9,23 +9,23 @@ use crate::rules::page::Page;
 use crate::span::Span;
 use crate::suggest::closest;
 
-/// What a directive is about.
+/// What a directive covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// `ignore`: what the comment covers.
+    /// `ignore`: the lines that the comment covers.
     Ignore,
     /// `file-ignore`: the file.
     FileIgnore,
-    /// `noqa`: the line that it ends.
+    /// `noqa`: the line at whose end it stands.
     Noqa,
 }
 
 /// A suppression.
 #[derive(Debug)]
 pub struct Directive {
-    /// From its `#` to the end of its reason, in the file.
+    /// Its range in the file, from its `#` to the end of its reason.
     pub span: Span,
-    /// What it is about.
+    /// What it covers.
     pub kind: Kind,
     /// The rules that it lists. `None`: all rules.
     pub items: Option<Vec<Item>>,
@@ -34,18 +34,18 @@ pub struct Directive {
 /// One rule in a list.
 #[derive(Debug)]
 pub struct Item {
-    /// As it is written.
+    /// The text in the comment.
     pub text: String,
-    /// Where, in the file.
+    /// Its place in the file.
     pub span: Span,
-    /// What it stands for. `None`: another tool's code.
+    /// The rules that it selects. `None`: a code of another tool.
     pub selector: Option<Result<Selector, UnknownRule>>,
 }
 
 /// A comment that starts like a suppression, but is none.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// Where, in the file.
+    /// Its place in the file.
     pub span: Span,
     /// What is wrong with it.
     pub message: String,
@@ -63,7 +63,7 @@ pub fn parse(comment: &str, start: u32, pages: &[Page]) -> Vec<Result<Directive,
     segments.filter_map(|segment| segment.parse()).collect()
 }
 
-/// Does a pragma start at this `#`: a word and a colon, or `noqa`? Else the `#` is part of some text.
+/// Whether a pragma starts at this `#`: a word and a colon, or `noqa`. If not, the `#` is part of a text.
 fn is_pragma(text: &str) -> bool {
     let text = text[1..].trim_start();
     let word: &str = &text[..text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len())];
@@ -71,7 +71,7 @@ fn is_pragma(text: &str) -> bool {
         && (word.eq_ignore_ascii_case("noqa") || text[word.len()..].trim_start().starts_with(':'))
 }
 
-/// The part of a comment from one pragma's `#` to the next.
+/// The part of a comment from the `#` of one pragma to the `#` of the next.
 struct Segment<'a> {
     comment: &'a str,
     from: usize,
@@ -96,7 +96,7 @@ impl Segment<'_> {
         }
     }
 
-    /// What follows `samedevice:`.
+    /// Parses the text after `samedevice:`.
     fn samedevice(&self, rest: &str) -> Result<Directive, Malformed> {
         let rest = rest.trim_start();
         let length =
@@ -124,7 +124,7 @@ impl Segment<'_> {
             }
             return Ok(self.directive(kind, Some(items)));
         }
-        // `ignore SD101` and `ignore: SD101` would suppress everything and only look as if they did not.
+        // `ignore SD101` and `ignore: SD101` would suppress all rules, although they look as if they suppressed one.
         let first = reason.trim_start_matches([':', '=', '(', ' ']);
         let first =
             first.split(|c: char| c.is_whitespace() || matches!(c, ',' | ')' | ':')).next().unwrap_or("");
@@ -135,7 +135,7 @@ impl Segment<'_> {
         Ok(self.directive(kind, None))
     }
 
-    /// What follows `noqa:`. Only codes that look like ours are ours.
+    /// Parses the text after `noqa:`. Only codes with the form of samedevice's codes count.
     fn noqa(&self, rest: &str) -> Option<Directive> {
         let items: Vec<_> = self
             .items(rest, |c| c == ',' || c.is_whitespace(), is_ours)
@@ -144,7 +144,7 @@ impl Segment<'_> {
         items.iter().any(|item| item.selector.is_some()).then(|| self.directive(Kind::Noqa, Some(items)))
     }
 
-    /// The non-empty pieces of a part of the comment, each with what it selects if it is one of `ours`.
+    /// The non-empty items of a part of the comment, each with the rules that it selects if `ours` is true for it.
     fn items<'t>(
         &'t self,
         list: &'t str,
@@ -159,7 +159,7 @@ impl Segment<'_> {
         })
     }
 
-    /// Where a piece of the comment is in the file.
+    /// The place in the file of a piece of the comment.
     fn span_of(&self, piece: &str) -> Span {
         let at = piece.as_ptr().addr().saturating_sub(self.comment.as_ptr().addr());
         self.offsets(at, at + piece.len())
@@ -184,20 +184,20 @@ impl Segment<'_> {
     }
 }
 
-/// What follows `word`, in any case, if `text` starts with it as a whole word.
+/// The text after `word`, if `text` starts with it as a whole word. Ignores case.
 fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let rest = text.get(word.len()..)?;
     let whole = !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
     (text[..word.len()].eq_ignore_ascii_case(word) && whole).then_some(rest)
 }
 
-/// Does it look like a code of ours? Those of other linters are theirs.
+/// Does it have the form of a code of samedevice?
 fn is_ours(text: &str) -> bool {
     text.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("SD"))
         && text.bytes().skip(2).all(|b| b.is_ascii_digit())
 }
 
-/// Letters and then digits, as every linter's codes.
+/// Letters followed by digits, as in the codes of all linters.
 fn is_code(text: &str) -> bool {
     let digits = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     digits.len() < text.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
@@ -208,7 +208,7 @@ mod tests {
     use super::parse;
     use crate::config::sample::pages;
 
-    /// What was understood, in a short form.
+    /// The parsed directives in a short form.
     fn read(comment: &str) -> String {
         let show = |result| match result {
             Err(super::Malformed { message, help, .. }) => format!("{message} ({help})"),

@@ -1,7 +1,8 @@
-//! Suppression comments: findings that they cover go, and comments that cover none become findings (SD002).
+//! Suppression comments: removes the findings that they cover. A comment that covers no finding becomes a finding itself (SD002).
 //!
-//! A comment at a finding's primary place, or on the flow that leads there, suppresses the finding. At another place of the same cause
-//! it takes away that place alone. Where only such places are left the finding is told at the first of them (`places.rs`).
+//! A comment at a finding's primary place, or on the flow that leads there, suppresses the finding. A comment at another place of the same
+//! cause removes only that place. If the primary place is suppressed and other places are left, the finding is reported at the first of
+//! them (`places.rs`).
 
 pub mod directive;
 mod places;
@@ -26,19 +27,19 @@ use crate::span::{FileId, Place, Span};
 /// The rule that reports suppressions that suppress nothing.
 pub const UNUSED: Code = Code(2);
 
-/// A file whose syntax is wrong was read in part; what suppresses nothing now may do so once it is right.
+/// A file with a syntax error was only read in part. A suppression that is unused now may be used after the error is fixed.
 const SYNTAX_ERROR: Code = Code(1);
 
-/// What is left.
+/// The result of [`suppress`].
 #[derive(Debug)]
 pub struct Outcome {
-    /// The findings that no comment covers, and those about the comments.
+    /// The findings that no comment covers, and findings about the comments themselves.
     pub findings: Vec<Finding>,
     /// How many were suppressed.
     pub suppressed: usize,
 }
 
-/// What a file's comments silence. Those about suppressions themselves silence nothing else.
+/// What the comments of a file suppress. `ignore[SD002]` suppresses only findings about suppressions.
 pub fn silencers(comments: &[Comment], source: &Source, pages: &[Page]) -> Vec<Silencer> {
     let all: Arc<[Code]> = pages.iter().map(|page| page.code).collect();
     let codes = |directive: &Directive| match &directive.items {
@@ -61,8 +62,8 @@ pub fn silencers(comments: &[Comment], source: &Source, pages: &[Page]) -> Vec<S
     found
 }
 
-/// Applies the comments of all files, and what the settings leave out. `is_on` tells whether a rule is on in a file; `None`: the
-/// file is not linted, so nothing is told there, nor of its comments.
+/// Applies the comments of all files, and switches off rules by the settings. `is_on`: whether a rule is on in a file; `None`: the file is
+/// not linted, so neither its findings nor its comments are reported.
 pub fn suppress(
     findings: Vec<Finding>,
     comments: &[(FileId, Vec<Comment>)],
@@ -82,7 +83,7 @@ pub fn suppress(
     }
     let (mut kept, mut suppressed) = judged.finish();
 
-    // In the order of the input, not of the hash table.
+    // The order of the inputs is stable; the order of the hash table is not.
     for (file, _) in comments {
         let Some(comments) = files.get(file) else { continue };
         if broken.contains(file) || is_on(*file, UNUSED) != Some(true) {
@@ -98,7 +99,7 @@ pub fn suppress(
                 kept.push(report);
             }
         }
-        // Only now is it known which suppressions of SD002 itself were needed.
+        // All findings of SD002 are known now, so it is also known which suppressions of SD002 were used.
         if let Some(comments) = files.get(file) {
             kept.extend(unused::report(comments, source, &is_on, pages, true));
         }
@@ -111,21 +112,21 @@ struct Comments {
     file: FileId,
     active: Vec<Active>,
     malformed: Vec<Malformed>,
-    /// The numbers of those for the whole file.
+    /// The indices of the suppressions for the whole file.
     whole: Vec<usize>,
-    /// The lines of the others, and their numbers.
+    /// The lines of the other suppressions; and next, their indices.
     lines: Ranges,
     some: Vec<usize>,
 }
 
-/// A directive and what became of it.
+/// A directive, and whether it was used.
 struct Active {
     directive: Directive,
-    /// The whole comment that it is in, and whether that stands alone.
+    /// The whole comment that contains it.
     comment: Comment,
     /// The lines that it covers; `None`: the whole file.
     lines: Option<Span>,
-    /// Did it suppress anything, and if it has a list, which items did?
+    /// Whether it suppressed anything; and next, the same for each item of its list.
     used: bool,
     used_items: Vec<bool>,
 }
@@ -148,7 +149,7 @@ impl Comments {
         Self { file, active, malformed, whole, lines, some }
     }
 
-    /// Does one of them cover the place, for this rule? Every one that does is used.
+    /// Whether a suppression covers the place for this rule. Marks all that do as used.
     fn cover(&mut self, code: Code, at: Span, about_suppressions: bool) -> bool {
         let touching = self.lines.touching(at).filter_map(|n| self.some.get(n));
         let mut any = false;
@@ -166,7 +167,8 @@ impl Active {
         Some(Self { directive, comment, lines, used: false, used_items: vec![false; items] })
     }
 
-    /// Does it suppress this rule? Notes what did. A report about suppressions must be meant by its code.
+    /// Whether the directive suppresses this rule. Marks it and its items as used. A finding about suppressions is only suppressed by its
+    /// code.
     fn suppresses(&mut self, code: Code, about_suppressions: bool) -> bool {
         let Some(items) = &self.directive.items else {
             self.used |= !about_suppressions;
@@ -187,23 +189,23 @@ impl Active {
     }
 }
 
-/// Does a suppression cover a line of the place, for this rule? Every one that does is used.
+/// Whether a suppression in the file covers a line of the place for this rule. Marks all that do as used.
 fn covers(code: Code, at: Place, files: &mut FxHashMap<FileId, Comments>, about_suppressions: bool) -> bool {
     files.get_mut(&at.file).is_some_and(|comments| comments.cover(code, at.span, about_suppressions))
 }
 
-/// The lines that a directive covers, from the first one's beginning to the last one's end, or `Some(None)` for the whole file;
-/// nothing if it covers none.
+/// The lines that a directive covers, from the beginning of the first line to the end of the last; `Some(None)` for the whole file, `None`
+/// if it covers no line.
 fn lines(kind: Kind, comment: Comment, source: &Source) -> Option<Option<Span>> {
     match kind {
         Kind::FileIgnore => Some(None),
-        // Alone on its line it is about that line only, on which there is nothing.
+        // A `noqa` alone on a line covers only that line, which contains no code.
         Kind::Noqa if comment.own_line => None,
         Kind::Noqa | Kind::Ignore => Some(Some(whole_lines(comment.covers, source))),
     }
 }
 
-/// A range from its first line's beginning to its last line's end.
+/// Extends a range to whole lines.
 fn whole_lines(span: Span, source: &Source) -> Span {
     let starts = source.line_starts();
     let row = |offset: u32| starts.partition_point(|&start| start <= offset);

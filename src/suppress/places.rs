@@ -1,29 +1,29 @@
-//! What becomes of the places of a finding once it is known which of them are silenced.
+//! Removes suppressed places from findings, and reports a finding at another place if its primary place is suppressed.
 
 use rustc_hash::FxHashSet;
 
 use crate::finding::{Code, Finding, Label, Role};
 use crate::span::{FileId, Place};
 
-/// The findings so far.
+/// The findings that have been checked so far.
 #[derive(Default)]
 pub(super) struct Judged {
     kept: Vec<Finding>,
-    /// Findings that are silenced at their primary place, and have others.
+    /// Findings that are suppressed at their primary place and have other places.
     silenced: Vec<Finding>,
     suppressed: usize,
 }
 
 impl Judged {
-    /// Takes away the silenced places of a finding. `covers`: does a comment cover this place, for this rule? It is asked of
-    /// every place, since what covers one is used.
+    /// Adds a finding without its suppressed places. `covers`: whether a comment covers this place for this rule. It is called for every
+    /// place, because it marks comments as used.
     pub(super) fn add(
         &mut self,
         mut f: Finding,
         covers: &mut dyn FnMut(Code, Place) -> bool,
         is_on: &dyn Fn(FileId, Code) -> Option<bool>,
     ) {
-        // Of a file that nobody asked for nothing is told.
+        // Nothing is reported in a file that the user did not ask for.
         let Some(on) = is_on(f.primary.place.file, f.code) else { return };
         let mut covered = covers(f.code, f.primary.place);
         for label in f.related.iter().chain(&f.unshown).filter(|label| label.role == Role::Flow) {
@@ -65,7 +65,7 @@ impl Judged {
         }
     }
 
-    /// The findings that are told, and how many are suppressed.
+    /// The findings to report, and how many are suppressed.
     pub(super) fn finish(self) -> (Vec<Finding>, usize) {
         let Self { mut kept, silenced, suppressed } = self;
         let mut told: FxHashSet<(Code, Place)> = FxHashSet::default();
@@ -88,15 +88,15 @@ impl Judged {
     }
 }
 
-/// How the message of a finding begins that is reported at another place of its cause.
+/// The beginning of the message of a finding that is reported at another place of its cause.
 const ANOTHER_PLACE: &str = "another place of the same cause: ";
 
-/// So many other places of a cause are shown.
+/// How many other places of a cause are shown at most.
 const MAX_SHOWN: usize = 12;
 
 impl Finding {
-    /// Reports it at one of its places that are not shown, because the primary place is suppressed or accepted. The message quotes the
-    /// code of the primary place, so it says that this is another one.
+    /// Moves the finding to one of its places that are not shown, because the primary place is suppressed or accepted. The message quotes
+    /// the code of the primary place, so it says that this is another place.
     fn move_to(&mut self, unshown: usize) {
         self.primary.place = self.unshown.remove(unshown).place;
         if !self.message.starts_with(ANOTHER_PLACE) {
@@ -108,8 +108,8 @@ impl Finding {
         self.show_more(MAX_SHOWN);
     }
 
-    /// Leaves out those of the places of its cause that are known: `known` says so for the primary place, and for each of
-    /// [`Finding::repeated`]. If the primary one is known, the first other one takes its place. `None`: all are known.
+    /// Removes the known places of its cause. `known` has a flag for the primary place, then one for each of [`Finding::repeated`]. If the
+    /// primary place is known, the finding moves to the first other place. `None`: all places are known.
     pub fn without(mut self, known: &[bool]) -> Option<Self> {
         let mut flags = known.iter().copied();
         let primary = flags.next().unwrap_or(false);
@@ -122,7 +122,7 @@ impl Finding {
             self.show_more(shown);
             return Some(self);
         }
-        // What leads to the old place, or comes of it, is not shown with the new one.
+        // The flow to the old place, and the consequences of it, are not shown for the new one.
         let mut others = std::mem::take(&mut self.related);
         others.append(&mut self.unshown);
         others.retain(|label| matches!(label.role, Role::Repeated { .. }));
@@ -134,7 +134,7 @@ impl Finding {
         Some(self)
     }
 
-    /// Shows other places of the cause, up to so many places in all.
+    /// Shows further places of the cause, up to this many places in total.
     fn show_more(&mut self, up_to: usize) {
         while self.related.len() < up_to
             && let Some(next) = self.unshown.iter().position(|l| l.role != Role::Flow)

@@ -1,4 +1,4 @@
-//! The whole way: a text with comments and findings → what is left, and the text without what is unused.
+//! From a text with comments and findings to the remaining findings, and to the text without unused suppressions.
 
 use super::{Outcome, suppress};
 use crate::config::sample::pages;
@@ -8,7 +8,7 @@ use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
 
-/// Comments as `lower` finds them, if every statement is one line and no string holds a `#`.
+/// The comments as `lower` finds them, if every statement is on one line and no string contains a `#`.
 fn comments(text: &str) -> Vec<Comment> {
     let mut comments = Vec::new();
     let mut start = 0;
@@ -41,7 +41,7 @@ struct Case {
     safe: bool,
 }
 
-/// Findings are pairs of code and row. SD307 and SD606 are off.
+/// Runs the station on these findings, each a code and a row. SD307 and SD606 are off.
 fn run(text: &str, found: &[(u16, usize)]) -> Case {
     let mut sources = Sources::default();
     let file = sources.add(Source::new("x.py".into(), "x.py".into(), text.to_owned()));
@@ -164,7 +164,7 @@ fn a_file_that_was_read_in_part_keeps_its_comments() {
     assert_eq!(run("a  # samedevice: ignore[SD101]\nb\n", &[(1, 2)]).kept, ["SD001@2"]);
 }
 
-/// Other places of the cause of a finding in row 1, each with what leads there.
+/// A finding in row 1 with other places of the same cause; each has a row and the rows of the calls that lead there.
 fn with_others(text: &str, others: &[(usize, &[usize])]) -> Outcome {
     let mut sources = Sources::default();
     let file = sources.add(Source::new("x.py".into(), "x.py".into(), text.to_owned()));

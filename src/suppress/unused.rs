@@ -9,15 +9,14 @@ use crate::source::Source;
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
 
-/// Why an item has no place in its list.
+/// Why an item should not be in its list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Unknown,
     Unused,
 }
 
-/// One finding for each suppression with a fault. `itself`: only items that name SD002 are looked at, else
-/// only the others.
+/// A finding for each suppression with a fault. `itself`: if true, checks only items that name SD002; if false, only the others.
 pub(super) fn report(
     comments: &Comments,
     source: &Source,
@@ -35,7 +34,7 @@ pub(super) fn report(
     }
     for active in &comments.active {
         match &active.directive.items {
-            // A bare `noqa` is meant for other linters just as well.
+            // A bare `noqa` may be for other linters.
             None if itself || active.used || active.directive.kind == Kind::Noqa => {}
             None => findings.push(bare(active, file, source)),
             Some(items) => {
@@ -65,7 +64,7 @@ fn fault(item: &Item, used: bool, is_on: &dyn Fn(Code) -> bool, pages: &[Page]) 
         Ok(_) if used => None,
         Ok(selector) => {
             let on = pages.iter().any(|page| selector.matches(page.code) && is_on(page.code));
-            // What is off in this run may be on in another.
+            // A rule that is off in this run may be on in another.
             on.then_some(Fault::Unused)
         }
     }
@@ -131,8 +130,8 @@ fn fix(spans: Vec<Span>, file: FileId, applicability: Applicability, message: &s
     Fix { message: message.to_owned(), applicability, edits: spans.into_iter().map(edit).collect() }
 }
 
-/// What to delete so that the directive is gone: its line if there is nothing else on it, else the directive
-/// with the blanks around it.
+/// The range to delete so that the directive is gone: its line if the line contains nothing else, or the directive with the blanks around
+/// it.
 fn whole(active: &Active, source: &Source) -> Span {
     let (directive, comment) = (active.directive.span, active.comment);
     let (before, after) = (Span::new(0, directive.start), Span::new(directive.end, comment.span.end));
@@ -153,8 +152,7 @@ fn whole(active: &Active, source: &Source) -> Span {
     Span::new(u32::try_from(kept).unwrap_or(directive.start), end)
 }
 
-/// What to delete so that the faulty items are gone, with the separators that they do not need any more. At
-/// least one item stays.
+/// The ranges to delete so that the faulty items and their separators are gone. At least one item stays.
 fn without(items: &[Item], faulty: &[bool]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut at = 0;

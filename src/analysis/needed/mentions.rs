@@ -1,4 +1,4 @@
-//! What a name of a file needs of other files: whatever the part that it means mentions, and the bases of classes.
+//! What a needed name of a file needs in turn: the names that its definition mentions, and the bases of classes.
 
 use rustc_hash::FxHashSet;
 
@@ -68,7 +68,7 @@ impl Intake {
         }
     }
 
-    /// What the file has by `import *`.
+    /// Requests `what` from the files that `file` imports with `import *`.
     fn look_through_stars(&mut self, file: FileId, outline: &Outline, what: &What, hops: u32) {
         let Some(importer) = self.importers[file.0 as usize] else { return };
         if outline.stars.len() > MAX_STARS {
@@ -90,7 +90,7 @@ impl Intake {
         }
     }
 
-    /// Whatever a part of the file mentions.
+    /// Requests everything that a part of the file mentions.
     fn look_through(&mut self, file: FileId, outline: &Outline, part: Bound, hops: u32) {
         let Some(ir) = self.module(file) else { return };
         let span = match part {
@@ -105,7 +105,7 @@ impl Intake {
         for &(_, mention) in mentions {
             match mention {
                 Mention::Name(name) if outline.bound.contains_key(&name) || !outline.stars.is_empty() => {
-                    // What it is in this file is one hop away; so is what it is elsewhere.
+                    // The name is one hop further away, whether this file or another one defines it.
                     let Some(importer) = self.path_of(file) else { continue };
                     self.want(hops + 1, Want { file: importer, what: What::Name(name, attributes.clone()) });
                 }
@@ -126,7 +126,7 @@ impl Intake {
         }
     }
 
-    /// Follows the bases of a class, wherever they are.
+    /// Follows the bases of a class through all files.
     fn look_at_bases(&mut self, file: FileId, name: Sym, hops: u32) {
         if !self.needed.bases.insert((file, name)) {
             return;

@@ -1,4 +1,4 @@
-//! Which files are read besides those that were asked for.
+//! Which files a run reads in addition to its inputs.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::config::{Overrides, Resolver, Where};
 use crate::discover::{Options, discover};
 use crate::rules::registry::registry;
 
-/// The files that a run over `main.py` reads of a project with these files, in order, and the codes of what it finds.
+/// A run over `main.py` in a project with these files: the files that it reads, in order, and the codes of its findings.
 fn read(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

@@ -9,13 +9,13 @@ use super::super::syntax::{Syntax, span, start};
 use super::{safe, unsafe_};
 use crate::span::Span;
 
-/// `torch.cuda.is_available` → `torch.cuda.is_available()`. Whoever tests a function means what it says.
+/// `torch.cuda.is_available` → `torch.cuda.is_available()`. Code that tests a function means its result.
 pub(super) fn call(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let changes = suffixed(syntax, syntax.expr(at)?, "()")?;
     Some(safe(format!("Call `{}()`", at.slice(syntax.text)), changes))
 }
 
-/// `torch.load(path)` → `torch.load(path, map_location="cpu")`. Whoever counts on tensors that come back on a GPU has to move them now.
+/// `torch.load(path)` → `torch.load(path, map_location="cpu")`. Code that expects tensors on a GPU must then move them.
 pub(super) fn map_location(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let call = syntax.call(at)?;
     let named = |k: &&rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == "map_location");
@@ -31,7 +31,7 @@ pub(super) fn map_location(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     Some(unsafe_("Load to the CPU", vec![change]))
 }
 
-/// Takes a keyword argument out of a call. What it asks for is only a matter of time.
+/// Removes a keyword argument from a call. The argument only affects speed.
 pub(super) fn without(syntax: &Syntax<'_>, at: Span, keyword: &str) -> Option<Draft> {
     let call = syntax.call(at)?;
     let named = |k: &&rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == keyword);
@@ -56,7 +56,7 @@ pub(super) fn without(syntax: &Syntax<'_>, at: Span, keyword: &str) -> Option<Dr
 /// Adds `keyword=value` to a call that has no such argument.
 pub(super) fn argument(syntax: &Syntax<'_>, call: &ExprCall, keyword: &str, value: &str) -> Option<Change> {
     let arguments = &call.arguments;
-    // Who knows what is in a dict of arguments?
+    // The keys of a dict of arguments are not known.
     let taken = arguments.keywords.iter().any(|k| k.arg.as_ref().is_none_or(|n| n.as_str() == keyword));
     if taken || matches!(&*arguments.args, [Expr::Generator(g)] if !g.parenthesized) {
         return None;
@@ -72,7 +72,7 @@ pub(super) fn argument(syntax: &Syntax<'_>, call: &ExprCall, keyword: &str, valu
         TokenKind::Lpar => insert(span(last).end, format!("{keyword}={value}")),
         TokenKind::Comma => {
             let end = span(last).end;
-            // Each argument has a line of its own, and so has the new one.
+            // If each argument has a line of its own, the new one gets one too.
             let first = arguments.args.iter().map(start).chain(arguments.keywords.iter().map(start)).max()?;
             let line = Span::new(end, start(close)).slice(syntax.text);
             let alone = line.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']);
@@ -87,7 +87,7 @@ pub(super) fn argument(syntax: &Syntax<'_>, call: &ExprCall, keyword: &str, valu
     }
 }
 
-/// Puts something like `.cpu()` behind an expression, in parentheses if it needs them.
+/// Appends a suffix such as `.cpu()` to an expression, with parentheses if necessary.
 pub(super) fn suffixed(syntax: &Syntax<'_>, e: ExprRef<'_>, suffix: &str) -> Option<Vec<Change>> {
     let insert = |at: u32, content: String| Change { span: Span::new(at, at), content };
     let (bare, whole) = (span(&e), syntax.parenthesized(e));
@@ -102,13 +102,13 @@ pub(super) fn suffixed(syntax: &Syntax<'_>, e: ExprRef<'_>, suffix: &str) -> Opt
     Some(vec![insert(bare.start, "(".to_owned()), insert(bare.end, format!("){suffix}"))])
 }
 
-/// Is the expression, or what it is a part of, assigned to?
+/// Is the expression, or an expression that contains it, the target of an assignment?
 pub(super) fn is_target(syntax: &Syntax<'_>, at: Span) -> bool {
     let stored = |ctx: rustpython_ast::ExprContext| ctx != rustpython_ast::ExprContext::Load;
     syntax.around(at).iter().any(|node| match node {
         AnyNodeRef::ExprName(e) => stored(e.ctx),
         AnyNodeRef::ExprAttribute(e) => stored(e.ctx),
-        // What is in the brackets is only read.
+        // The index in the brackets is only read.
         AnyNodeRef::ExprSubscript(e) => stored(e.ctx) && !span(&*e.slice).contains(at),
         _ => false,
     })

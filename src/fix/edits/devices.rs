@@ -1,4 +1,4 @@
-//! Where tensors are moved, and how devices are chosen and compared.
+//! Transfers of tensors, and choices and comparisons of devices.
 
 use rustpython_ast::{AnyNodeRef, CmpOp, Expr, ExprName, ExprRef, Stmt};
 
@@ -12,7 +12,7 @@ use super::{safe, unsafe_};
 use crate::finding::Applicability;
 use crate::span::Span;
 
-/// `x` → `x.to(y.device)`, where they meet. Which of the two should move, nobody says.
+/// `x` → `x.to(y.device)`, where they meet. Which of the two should move is not known.
 pub(super) fn follow(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Draft> {
     let operand = syntax.expr(at)?;
     if is_target(syntax, at) || is_changed(syntax, at) || !has_parameters(syntax, at, device) {
@@ -22,7 +22,7 @@ pub(super) fn follow(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Draf
     Some(unsafe_(format!("Add `.to({device})`"), changes))
 }
 
-/// Is the operand what a call changes: the receiver of a method such as `add_`, or `out=`? A copy would be changed in its stead.
+/// Does a call change the operand: as the receiver of a method such as `add_`, or as `out=`? Then the call would change the copy instead.
 fn is_changed(syntax: &Syntax<'_>, at: Span) -> bool {
     syntax.around(at).iter().any(|node| match node {
         AnyNodeRef::ExprCall(call) => match &*call.func {
@@ -34,7 +34,8 @@ fn is_changed(syntax: &Syntax<'_>, at: Span) -> bool {
     })
 }
 
-/// `x.numpy()` → `x.detach().cpu().numpy()`: what is on the host already stays the same memory, the rest raised.
+/// `x.numpy()` → `x.detach().cpu().numpy()`. A tensor on the CPU still shares its memory. For other tensors, the call raised an error
+/// before.
 pub(super) fn to_host(syntax: &Syntax<'_>, at: Span, tensor: Option<Span>) -> Option<Draft> {
     let call = syntax.call(at)?;
     let (tensor, for_numpy) = match (tensor, &*call.func) {
@@ -62,7 +63,7 @@ pub(super) fn each_to_host(syntax: &Syntax<'_>, at: Span, tensors: Span) -> Opti
     Some(safe("Copy the tensors to the CPU first", vec![Change { span: tensors, content }]))
 }
 
-/// Is there a `.detach()` in the chain of methods, also before it was put into a variable?
+/// Is there a `.detach()` in the chain of methods, or in the assignment of its variable?
 fn is_detached(syntax: &Syntax<'_>, tensor: ExprRef<'_>) -> bool {
     let mut e = match tensor {
         ExprRef::Name(name) => {
@@ -87,7 +88,7 @@ fn is_detached(syntax: &Syntax<'_>, tensor: ExprRef<'_>) -> bool {
     false
 }
 
-/// What a variable was given last before it is read, in the same block.
+/// The last value that the same block assigns to a variable before it is read.
 fn last_value<'a>(syntax: &'a Syntax<'_>, name: &ExprName) -> Option<ExprRef<'a>> {
     let before = block_around(syntax, span(name))?.iter().rev().skip_while(|s| span(*s).end > start(name));
     before.into_iter().find_map(|s| match s {
@@ -99,7 +100,7 @@ fn last_value<'a>(syntax: &'a Syntax<'_>, name: &ExprName) -> Option<ExprRef<'a>
     })
 }
 
-/// Is no graph recorded there: under `with torch.no_grad():`, or in a function that is decorated so?
+/// Is gradient recording off there: under `with torch.no_grad():`, or in a function with such a decorator?
 fn is_bare(syntax: &Syntax<'_>, at: Span) -> bool {
     let cuts = |e: &Expr| {
         let text = syntax.slice(e);
@@ -112,7 +113,7 @@ fn is_bare(syntax: &Syntax<'_>, at: Span) -> bool {
     })
 }
 
-/// `x.device == "cuda"` → `x.device.type == "cuda"`. What was never true may be true from now on.
+/// `x.device == "cuda"` → `x.device.type == "cuda"`. The comparison was never true and now may be.
 pub(super) fn compare_type(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let nodes = syntax.around(at);
     let compare = nodes.iter().rev().find_map(|node| match node {
@@ -139,7 +140,7 @@ pub(super) fn compare_type(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     Some(unsafe_("Compare the device type", changes))
 }
 
-/// What is chosen by a check, as it is written.
+/// The literals that a check can choose.
 const CHOICES: [&str; 5] = ["cuda", "cuda:0", "mps", "xpu", "nccl"];
 
 /// `"cuda"` → `"cuda" if torch.cuda.is_available() else "cpu"`.
@@ -161,7 +162,7 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
     };
     let place = span(&literal);
     let ExprRef::StringLiteral(text) = literal else { return None };
-    // One of several GPUs is chosen for a reason.
+    // The index of one of several GPUs is chosen for a reason.
     if !CHOICES.contains(&text.value.to_str()) {
         return None;
     }
@@ -175,7 +176,7 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
             | AnyNodeRef::StmtAnnAssign(_)
             | AnyNodeRef::StmtReturn(_)
     );
-    // A choice is made once, not for each item.
+    // A choice is made once, not for each element.
     let repeated = |node: &AnyNodeRef<'_>| {
         matches!(
             node,
@@ -186,7 +187,7 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
                 | AnyNodeRef::ExprLambda(_)
         )
     };
-    // A default is there for callers to say something else, a key or a name is no choice.
+    // A default value is for callers to override; a key or a name is not a choice.
     if !stands_alone || nodes.iter().any(repeated) {
         return None;
     }
@@ -202,11 +203,11 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
     Some(unsafe_(title, changes))
 }
 
-/// `torch.cuda.amp.autocast()` → `torch.autocast(x.device.type)`. On the CPU, autocast is then on.
+/// `torch.cuda.amp.autocast()` → `torch.autocast(x.device.type)`. Autocast is then also on on the CPU.
 pub(super) fn autocast(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Draft> {
     let call = syntax.call(at)?;
     let decorates = |node: &AnyNodeRef<'_>| matches!(node, AnyNodeRef::Decorator(_));
-    // Where a function is decorated, its variables are not there yet.
+    // The variables of a function do not exist in its decorators.
     if syntax.around(at).iter().any(decorates) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Graphs that are kept longer than they are of use.
+//! Autograd graphs that are kept longer than necessary.
 
 use rustpython_ast::ExprRef;
 
@@ -18,7 +18,7 @@ pub(super) fn detach_parts(syntax: &Syntax<'_>, value: Span) -> Option<Draft> {
     Some(unsafe_("Detach the parts from their graphs", vec![Change { span: value, content }]))
 }
 
-/// `total += loss` → `total += loss.detach()`. The numbers stay; what differentiates the sum elsewhere cannot any more.
+/// `total += loss` → `total += loss.detach()`. The numbers stay the same, but other code can no longer differentiate the sum.
 pub(super) fn detach(syntax: &Syntax<'_>, value: Span) -> Option<Draft> {
     let changes = suffixed(syntax, syntax.expr(value)?, ".detach()")?;
     Some(unsafe_("Detach it from its graph", changes))

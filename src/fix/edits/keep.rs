@@ -1,4 +1,4 @@
-//! Transfers whose result is dropped.
+//! Transfers whose result is discarded.
 
 use rustpython_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
 use rustpython_ast::{AnyNodeRef, Expr, ExprContext, ExprName, Stmt, StmtFor};
@@ -12,10 +12,10 @@ use super::{safe, unsafe_};
 use crate::finding::{Finding, Role};
 use crate::span::Span;
 
-/// Methods that give the same tensor elsewhere, or without its graph.
+/// Methods that return the same tensor on another device, or without its graph.
 const SAME_TENSOR: [&str; 5] = ["to", "cuda", "cpu", "detach", "contiguous"];
 
-/// `x.to(d)` → `x = x.to(d)`. Safe where the program fails without it, and nothing else is called what is moved.
+/// `x.to(d)` → `x = x.to(d)`. Safe if the program fails without the fix and no other name refers to the moved tensor.
 pub(super) fn keep(syntax: &Syntax<'_>, at: Span, finding: &Finding) -> Option<Draft> {
     let nodes = syntax.around(at);
     let is_statement = |n: &AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtExpr(s) if span(&*s.value) == at);
@@ -65,7 +65,7 @@ fn assign(at: Span, text: &str) -> Change {
     Change { span: Span::new(at.start, at.start), content: text.to_owned() }
 }
 
-/// Attributes of names, and items of those by constant texts: what can be assigned to.
+/// Attributes of names, and their items with constant string keys: possible targets of an assignment.
 fn is_place(e: &Expr) -> bool {
     match e {
         Expr::Name(_) => true,
@@ -75,7 +75,7 @@ fn is_place(e: &Expr) -> bool {
     }
 }
 
-/// Is this a loop that gives the variable a value in each round?
+/// Is this a loop that assigns the variable in each iteration?
 fn draws<'a>(node: AnyNodeRef<'a>, name: &ExprName) -> Option<&'a StmtFor> {
     let AnyNodeRef::StmtFor(around) = node else { return None };
     let is_it = |e: &Expr| matches!(e, Expr::Name(n) if n.id == name.id);
@@ -86,7 +86,7 @@ fn draws<'a>(node: AnyNodeRef<'a>, name: &ExprName) -> Option<&'a StmtFor> {
     drawn.then_some(around)
 }
 
-/// `for v in d.values(): v.to(x)` → `for key, v in d.items(): d[key] = v.to(x)`. The dict belongs to others as well.
+/// `for v in d.values(): v.to(x)` → `for key, v in d.items(): d[key] = v.to(x)`. Other code may also use the dict.
 fn in_loop(syntax: &Syntax<'_>, at: Span, name: &ExprName, around: &StmtFor) -> Option<Draft> {
     let Expr::Call(iter) = &*around.iter else { return None };
     let Expr::Attribute(method) = &*iter.func else { return None };
@@ -120,18 +120,18 @@ fn in_loop(syntax: &Syntax<'_>, at: Span, name: &ExprName, around: &StmtFor) -> 
     }
 }
 
-/// The places where a variable of the function around, or of the file, is read or bound.
+/// The places where the function around, or the file, reads or binds a variable.
 struct Uses<'n> {
     name: &'n str,
     read: Vec<Span>,
     bound: Vec<Span>,
-    /// Where it is read as a whole, and not to call a method of it or to compute: then something else may be called the same.
+    /// Reads of the whole value, other than method calls and computations: another name may then refer to the same tensor.
     shared: Vec<Span>,
     declared: bool,
 }
 
 impl<'n> Uses<'n> {
-    /// Nothing for a variable that is not the function's own.
+    /// `None` for a variable that is not the function's own.
     fn of(syntax: &Syntax<'_>, name: &'n str, at: Span) -> Option<Self> {
         let mut uses =
             Self { name, read: Vec::new(), bound: Vec::new(), shared: Vec::new(), declared: false };
@@ -148,7 +148,7 @@ impl<'n> Uses<'n> {
         }
     }
 
-    /// Is it read after the statement, also in the next round of a loop?
+    /// Is it read after the statement, including in the next iteration of a loop?
     fn later(&self, at: Span, nodes: &[AnyNodeRef<'_>]) -> bool {
         let again = |n: &AnyNodeRef<'_>| {
             matches!(n, AnyNodeRef::StmtFor(_) | AnyNodeRef::StmtWhile(_)) && self.within(span(n))
@@ -165,7 +165,7 @@ impl<'n> Uses<'n> {
         self.read.iter().any(|read| range.contains(*read))
     }
 
-    /// Has something else been given the same tensor before?
+    /// May another name refer to the same tensor before this position?
     fn is_shared(&self, before: u32) -> bool {
         self.shared.iter().any(|at| at.start < before)
     }

@@ -1,4 +1,4 @@
-//! Where tensors are made: `device=` in factories.
+//! Creation of tensors: `device=` in factories.
 
 use rustpython_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr};
 use rustpython_ast::{AnyNodeRef, Expr, ExprCall, ExprRef, Stmt};
@@ -11,7 +11,7 @@ use super::calls::{argument, suffixed};
 use super::{safe, unsafe_};
 use crate::span::Span;
 
-/// Functions that make the same numbers on every device.
+/// Functions that create the same numbers on every device.
 const SAME_EVERYWHERE: [&str; 16] = [
     "zeros",
     "ones",
@@ -31,7 +31,7 @@ const SAME_EVERYWHERE: [&str; 16] = [
     "scalar_tensor",
 ];
 
-/// Functions that draw, or compute: their numbers differ from device to device, if only in the last digit.
+/// Functions that draw random numbers or compute: their numbers depend on the device, perhaps only in the last digit.
 const OTHERS: [&str; 15] = [
     "rand",
     "randn",
@@ -50,10 +50,10 @@ const OTHERS: [&str; 15] = [
     "kaiser_window",
 ];
 
-/// Factories of PyTorch's own that have no generator, no place for the result and no pinned memory to think of.
+/// A call of a factory of PyTorch without a generator, an `out=` tensor or pinned memory.
 struct Factory<'a> {
     call: &'a ExprCall,
-    /// Does it make the same numbers everywhere?
+    /// Whether it creates the same numbers on every device.
     same: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Factory<'a> {
         if !same && !OTHERS.contains(&name) {
             return None;
         }
-        // A generator belongs to a device; what is pinned is on the host for a reason; a result has its place.
+        // A generator belongs to a device, pinned memory is on the CPU for a reason, and an `out=` tensor has a device.
         let hinders = ["generator", "out", "pin_memory"];
         let hindered = call.arguments.keywords.iter().any(|k| {
             k.arg.as_ref().is_none_or(|name| hinders.contains(&name.as_str()) || name.as_str() == "device")
@@ -79,8 +79,8 @@ impl<'a> Factory<'a> {
     }
 }
 
-/// `torch.zeros(3)` → `torch.zeros(3, device=x.device)`; what takes no device is moved as soon as it is made. Safe where it meets
-/// the other one on every way: on a machine where that is elsewhere it raised.
+/// `torch.zeros(3)` → `torch.zeros(3, device=x.device)`. A tensor from a function without `device=` is moved right after its creation. Safe
+/// if the tensor meets the other one on every path: if that was on another device, the code raised an error.
 pub(super) fn make(
     syntax: &Syntax<'_>,
     at: Span,
@@ -92,7 +92,7 @@ pub(super) fn make(
     if !has_parameters(syntax, at, device) || goes_to_host(syntax, at) {
         return None;
     }
-    // A module may have no parameters after all.
+    // A module may have no parameters.
     let asks_module = device.starts_with("next(");
     let certain = !asks_module && meets.is_some_and(|meets| always_meets(syntax, at, meets));
     if let Some(factory) = Factory::new(call, function) {
@@ -137,8 +137,8 @@ const LAYERS: [&str; 22] = [
     "Parameter",
 ];
 
-/// If the device is that of the parameters of the object whose method this is: does its class visibly have some? `next()` raises where
-/// there is none.
+/// If the device comes from the parameters of the method's own object: does its class visibly have parameters? `next()` raises an error if
+/// there are none.
 pub(super) fn has_parameters(syntax: &Syntax<'_>, at: Span, device: &str) -> bool {
     let Some(module) = device.strip_prefix("next(").and_then(|rest| rest.split('.').next()) else {
         return true;
@@ -156,7 +156,7 @@ pub(super) fn has_parameters(syntax: &Syntax<'_>, at: Span, device: &str) -> boo
     layers.0
 }
 
-/// Looks for a layer that is made.
+/// Searches for the construction of a layer.
 struct Layers(bool);
 
 impl<'a> SourceOrderVisitor<'a> for Layers {
@@ -173,7 +173,7 @@ impl<'a> SourceOrderVisitor<'a> for Layers {
     }
 }
 
-/// Is the variable that the tensor is put into handed to NumPy in the same function? It is meant for both then.
+/// Does the same function pass the variable with the tensor to NumPy? Then the tensor is meant for both.
 fn goes_to_host(syntax: &Syntax<'_>, at: Span) -> bool {
     let Some(block) = block_around(syntax, at) else { return false };
     let name = block.iter().find(|s| span(*s).contains(at)).and_then(|s| match s {
@@ -192,7 +192,7 @@ fn goes_to_host(syntax: &Syntax<'_>, at: Span) -> bool {
     host.found
 }
 
-/// Looks for `name.numpy()`.
+/// Searches for `name.numpy()`.
 struct ToNumpy<'n> {
     name: &'n str,
     found: bool,
@@ -208,8 +208,8 @@ impl<'a> SourceOrderVisitor<'a> for ToNumpy<'_> {
     }
 }
 
-/// Is what is made here used by the statement at `meets` on every way that goes on from here? That is in the same statement, or in a
-/// later one of the same block with nothing between that may leave it, and not on one side of a condition.
+/// Does the statement at `meets` use the new tensor on every path from here? Then it is in the same statement, or in a later one of the
+/// same block. No statement between may leave the block, and the use must not be on one side of a condition.
 fn always_meets(syntax: &Syntax<'_>, made: Span, meets: Span) -> bool {
     let unconditional = |at: Span, from: Span| {
         syntax.around(at).iter().filter(|n| from.contains(span(*n))).all(|node| {
@@ -271,7 +271,7 @@ pub(super) fn make_there(syntax: &Syntax<'_>, at: Span, function: &str) -> Optio
     let Expr::Attribute(method) = &*transfer.func else { return None };
     let Expr::Call(made) = &*method.value else { return None };
     let factory = Factory::new(made, function)?;
-    // A copy of a leaf is no leaf, and somebody may count on either.
+    // A copy of a leaf is not a leaf, and other code may depend on either.
     if factory.requires_grad() {
         return None;
     }
@@ -288,15 +288,15 @@ pub(super) fn make_there(syntax: &Syntax<'_>, at: Span, function: &str) -> Optio
         changes[0].content.push_str(&dtype);
     }
     let end = span(made).end;
-    // Parentheses around what is moved stay as they are.
+    // Keeps parentheses around the moved expression.
     let whole = syntax.parenthesized(ExprRef::Call(made)).end.max(end);
     changes.push(Change { span: Span::new(whole, span(transfer).end), content: String::new() });
     let title = format!("Make it on the device: `device={device}`");
     Some(if factory.same { safe(title, changes) } else { unsafe_(title, changes) })
 }
 
-/// `x = torch.zeros(3)` and at once `x.to(d)` → `x = torch.zeros(3, device=d)`. Gives the changes and whether the numbers are the same on
-/// every device.
+/// `x = torch.zeros(3)` followed by `x.to(d)` → `x = torch.zeros(3, device=d)`. Returns the changes, and whether the numbers are the same
+/// on every device.
 pub(super) fn make_instead(syntax: &Syntax<'_>, name: &str, at: Span) -> Option<(Vec<Change>, bool)> {
     let transfer = syntax.call(at)?;
     let Expr::Attribute(method) = &*transfer.func else { return None };
@@ -314,7 +314,7 @@ pub(super) fn make_instead(syntax: &Syntax<'_>, name: &str, at: Span) -> Option<
     Some((vec![argument(syntax, call, "device", &device)?, taken], factory.same))
 }
 
-/// The device that a transfer is to, as its source has it, and whether it also takes over the type of numbers.
+/// The target device of a transfer, as in the source, and whether the transfer also changes the dtype.
 fn target(syntax: &Syntax<'_>, transfer: &ExprCall, method: &str) -> Option<(String, bool)> {
     let arguments = &transfer.arguments;
     let blocking = |k: &rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == "non_blocking");
@@ -331,7 +331,7 @@ fn target(syntax: &Syntax<'_>, transfer: &ExprCall, method: &str) -> Option<(Str
     }
 }
 
-/// Is that a device by the way it is written? `.to()` also takes types of numbers and tensors.
+/// Does the syntax show that the expression is a device? `.to()` also takes dtypes and tensors.
 fn is_device(e: &Expr) -> bool {
     let named = |name: &str| name == "device" || name.ends_with("_device") || name == "dev";
     match e {

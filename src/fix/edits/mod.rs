@@ -1,5 +1,5 @@
-//! One remedy → the changes of one file. A file a family; each function looks at the syntax around a place and gives nothing where it is
-//! not what it expects.
+//! From one remedy to the changes of one file. There is one file per family. Each function examines the syntax around a place and returns
+//! `None` if it is not as expected.
 
 mod calls;
 mod devices;
@@ -48,7 +48,7 @@ pub(super) fn draft(syntax: &Syntax<'_>, remedy: &Remedy, finding: &Finding) -> 
     }
 }
 
-/// The file that a remedy is about.
+/// The file that a remedy changes.
 pub(super) fn file(remedy: &Remedy) -> FileId {
     let place: &Place = match remedy {
         Remedy::Call(place)
@@ -71,7 +71,7 @@ pub(super) fn file(remedy: &Remedy) -> FileId {
     place.file
 }
 
-/// Would quotation marks end the f-string that the change is in? Before Python 3.12 they do.
+/// Would quotation marks end the f-string that contains the change? Before Python 3.12, they do.
 pub(super) fn breaks_text(syntax: &Syntax<'_>, change: &Change) -> bool {
     let in_text =
         |node: &AnyNodeRef<'_>| matches!(node, AnyNodeRef::ExprFString(_) | AnyNodeRef::ExprTString(_));

@@ -1,4 +1,4 @@
-//! What modules keep: buffers and submodules.
+//! State of modules: buffers and submodules.
 
 use rustpython_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr, walk_stmt};
 use rustpython_ast::{
@@ -12,8 +12,8 @@ use super::super::syntax::{Syntax, span, start};
 use super::unsafe_;
 use crate::span::Span;
 
-/// `self.mask = torch.ones(3)` → `self.register_buffer("mask", torch.ones(3), persistent=False)`. It is not in the state dict now, so
-/// checkpoints stay what they are. The tensor is another one after a move, for whoever remembers it.
+/// `self.mask = torch.ones(3)` → `self.register_buffer("mask", torch.ones(3), persistent=False)`. The state dict does not contain the
+/// attribute now, so checkpoints stay the same. After a move, the attribute is a new tensor, while other references keep the old one.
 pub(super) fn register(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let place = Attribute::new(syntax, at)?;
     let Stmt::Assign(assign) = place.stmt else { return None };
@@ -34,8 +34,8 @@ pub(super) fn register(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     Some(unsafe_(format!("Register `{own}.{name}` as a buffer"), vec![head, tail]))
 }
 
-/// `self.layers = [nn.Linear(2, 2)]` → `self.layers = nn.ModuleList([nn.Linear(2, 2)])`. The state dict has more keys then, and the
-/// optimizer more to train.
+/// `self.layers = [nn.Linear(2, 2)]` → `self.layers = nn.ModuleList([nn.Linear(2, 2)])`. The state dict then has more keys, and the
+/// optimizer more parameters.
 pub(super) fn hold(syntax: &Syntax<'_>, at: Span, class: &str) -> Option<Draft> {
     let place = Attribute::new(syntax, at)?;
     let value = match place.stmt {
@@ -71,7 +71,8 @@ pub(super) fn hold(syntax: &Syntax<'_>, at: Span, class: &str) -> Option<Draft> 
     Some(unsafe_(format!("Make `{}` an `{}`", syntax.slice(place.attribute), holder.text), changes))
 }
 
-/// Is it a display or comprehension of what may be modules, by texts if it is a dict? Containers in containers, texts and numbers are none.
+/// Is it a display or comprehension whose elements may be modules, with string keys if it is a dict? Nested containers, strings and numbers
+/// are not modules.
 fn holds_only_parts(value: &Expr) -> bool {
     let counted = |generators: &[rustpython_ast::Comprehension]| {
         generators.iter().any(|g| {
@@ -114,7 +115,7 @@ fn is_part(e: &Expr) -> bool {
     )
 }
 
-/// `self.name`, as a method of a class assigns it.
+/// An assignment to `self.name` in a method of a class.
 struct Attribute<'a> {
     attribute: &'a ExprAttribute,
     stmt: &'a Stmt,
@@ -131,7 +132,7 @@ impl<'a> Attribute<'a> {
             AnyNodeRef::StmtClassDef(class) => Some(*class),
             _ => None,
         })?;
-        // The method belongs to that class and to no function in it.
+        // The method belongs to that class, and not to a function in it.
         if !class.body.iter().any(|s| matches!(s, Stmt::FunctionDef(f) if span(f) == span(function))) {
             return None;
         }
@@ -144,7 +145,7 @@ impl<'a> Attribute<'a> {
         Some(Self { attribute, stmt: statements.found?, function, class })
     }
 
-    /// Has the constructor of `nn.Module` been called before? Only then there is something to register in.
+    /// Has the method called the constructor of `nn.Module` before? Registration needs it.
     fn after_init(&self) -> bool {
         let calls_init = |s: &Stmt| {
             matches!(s, Stmt::Expr(e) if matches!(&*e.value, Expr::Call(c)
@@ -154,7 +155,7 @@ impl<'a> Attribute<'a> {
         self.function.name.as_str() == "__init__" && self.function.body.iter().filter(before).any(calls_init)
     }
 
-    /// Is there something else of this name in the class, or is the attribute set before? Then it cannot be registered.
+    /// Does the class define another attribute with this name, or set this one before? Then it cannot be registered.
     fn is_declared(&self) -> bool {
         let name = self.attribute.attr.as_str();
         let is_it = |e: &Expr| matches!(e, Expr::Name(n) if n.id.as_str() == name);
@@ -169,7 +170,7 @@ impl<'a> Attribute<'a> {
             || stores.iter().any(|(at, _)| at.start < start(self.stmt) && span(self.function).contains(*at))
     }
 
-    /// Is it nowhere set to what is no tensor? A buffer takes nothing else.
+    /// Can all values that are assigned to the attribute be tensors, or `None`? A buffer accepts nothing else.
     fn takes_buffer(&self) -> bool {
         self.uses().stores.iter().all(|(_, value)| {
             value.is_none_or(|value| {
@@ -181,7 +182,7 @@ impl<'a> Attribute<'a> {
         })
     }
 
-    /// Is nothing done with it that the class of `torch.nn` has no method for?
+    /// Does the class of `torch.nn` support everything that the code does with the attribute?
     fn is_used_as(&self, class: &str) -> bool {
         let known: &[&str] = match class {
             "ModuleList" => &["append", "extend", "insert", "pop"],
@@ -198,7 +199,7 @@ impl<'a> Attribute<'a> {
             && uses.stores.len() == 1
     }
 
-    /// Is the value a variable that nothing in the method changes or reads any more?
+    /// Is the value a variable that the method neither changes nor reads later?
     fn is_last_use_of(&self, value: &Expr) -> bool {
         let Expr::Name(name) = value else { return false };
         let mut names = Reads { name: name.id.as_str(), found: Vec::new() };
@@ -213,7 +214,7 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// The statement that assigns to a place.
+/// Finds the statement that assigns to a place.
 struct Statements<'a> {
     at: Span,
     found: Option<&'a Stmt>,
@@ -230,7 +231,7 @@ impl<'a> SourceOrderVisitor<'a> for Statements<'a> {
     }
 }
 
-/// Where a variable is read.
+/// Finds reads of a variable.
 struct Reads<'n> {
     name: &'n str,
     found: Vec<Span>,
@@ -247,14 +248,14 @@ impl<'a> SourceOrderVisitor<'a> for Reads<'_> {
     }
 }
 
-/// What a class does with attributes of a name, of whatever object: the class may call itself anything.
+/// The uses of attributes with this name in a class, on any object, because `self` may have another name.
 #[derive(Default)]
 struct Uses<'a> {
     name: &'a str,
     stores: Vec<(Span, Option<&'a Expr>)>,
     methods: Vec<&'a str>,
     appended: Vec<&'a Expr>,
-    /// Is it an operand?
+    /// Whether it is an operand.
     computed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Out-of-memory errors that are told by their words.
+//! Out-of-memory errors that the program recognises by their message.
 
 use rustpython_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body, walk_expr};
 use rustpython_ast::{AnyNodeRef, CmpOp, Expr, ExprRef, Stmt, StmtAssign};
@@ -10,10 +10,10 @@ use super::super::syntax::{Syntax, span, start};
 use super::unsafe_;
 use crate::span::Span;
 
-/// How far a text is followed through variables.
+/// How many assignments of variables are followed from a text.
 const MAX_DEPTH: u32 = 3;
 
-/// `"out of memory" in str(e)` → `isinstance(e, torch.OutOfMemoryError)`. Some libraries raise another class with these words.
+/// `"out of memory" in str(e)` → `isinstance(e, torch.OutOfMemoryError)`. Some libraries raise another class with this message.
 pub(super) fn ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     if let Some(draft) = also_ask_class(syntax, at) {
         return Some(draft);
@@ -43,7 +43,7 @@ pub(super) fn ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     Some(unsafe_(format!("Test the class of the exception: `{}`", class.text), changes))
 }
 
-/// `any(mark in str(e) for mark in MARKS)` → `isinstance(e, torch.OutOfMemoryError) or any(…)`: the list may have other words, too.
+/// `any(mark in str(e) for mark in MARKS)` → `isinstance(e, torch.OutOfMemoryError) or any(…)`: the list may contain other messages.
 fn also_ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let ExprRef::Compare(compare) = syntax.expr(at)? else { return None };
     let ([CmpOp::In], [text], Expr::Name(mark)) = (&*compare.ops, &*compare.comparators, &*compare.left)
@@ -68,7 +68,7 @@ fn also_ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let exception = exception(syntax, text, at, 0)?;
     let class = spelled(syntax, "torch.OutOfMemoryError", at)?;
     let parent = nodes.iter().rev().find(|n| span(*n).start < start(any) || span(*n).end > span(any).end)?;
-    // In a test, `or` binds as it should.
+    // In these positions, `or` needs no parentheses.
     let alone =
         matches!(parent, AnyNodeRef::StmtIf(_) | AnyNodeRef::StmtReturn(_) | AnyNodeRef::StmtAssign(_));
     let (open, close) = if alone { ("", "") } else { ("(", ")") };
@@ -82,8 +82,8 @@ fn also_ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     Some(unsafe_(format!("Test the class of the exception as well: `{}`", class.text), changes))
 }
 
-/// The variable with the exception whose text this is: the only one that is in it, if a handler around binds that or the function is given
-/// it; or the one that the only assignment of a local variable leads to.
+/// The variable with the exception whose text this is. It must be the only variable in the text, and bound by a handler around or by a
+/// parameter. If it is a local variable with one assignment, its value is searched instead.
 fn exception<'a>(syntax: &'a Syntax<'_>, text: &'a Expr, at: Span, depth: u32) -> Option<&'a str> {
     let mut names = Names(Vec::new());
     names.visit_expr(text);
@@ -106,7 +106,7 @@ fn exception<'a>(syntax: &'a Syntax<'_>, text: &'a Expr, at: Span, depth: u32) -
     }
 }
 
-/// Functions that make a text of what they are given.
+/// Functions that turn their argument into a text.
 const TEXTS: [&str; 6] = ["str", "repr", "format", "len", "type", "any"];
 
 /// The variables in an expression, each once.

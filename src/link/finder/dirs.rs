@@ -1,4 +1,4 @@
-//! Directories with their listings, each read once.
+//! Directories with their listings. Each is read once.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Finder;
 
-/// Number of a directory that was looked at.
+/// The number of a directory in the cache.
 pub(super) type DirId = u32;
 
-/// A directory that was looked at.
+/// A directory in the cache.
 pub(super) struct Dir {
     pub(super) path: PathBuf,
-    /// Read when the first name is looked for in it.
+    /// The listing; read when the first name is searched.
     names: Option<Names>,
-    /// Looked up when it is first asked for.
+    /// The parent directory; looked up when first needed.
     parent: Option<DirId>,
     below: FxHashMap<Box<str>, DirId>,
 }
 
-/// What is in a directory.
+/// The names in a directory.
 #[derive(Default)]
 struct Names {
     all: FxHashSet<OsString>,
-    /// Those of what may be modules or packages, without their extensions: mostly there is none of the wanted name.
+    /// The names, without extension, that can be modules or packages: a quick check, because most searches fail.
     modules: FxHashSet<Box<str>>,
 }
 
@@ -44,7 +44,7 @@ impl Names {
 }
 
 impl Finder {
-    /// The file of the package that a directory is.
+    /// The `__init__` file of a directory that is a package.
     pub(super) fn package(&mut self, dir: DirId) -> Option<PathBuf> {
         [".py", ".pyi"].iter().find_map(|ext| self.file(dir, "__init__", ext))
     }
@@ -60,7 +60,7 @@ impl Finder {
         self.names(dir).all.contains(OsStr::new(name))
     }
 
-    /// May a module or package of this name be in the directory?
+    /// Can a module or package with this name be in the directory?
     pub(super) fn may_hold(&mut self, dir: DirId, module: &str) -> bool {
         self.names(dir).modules.contains(module)
     }

@@ -1,4 +1,4 @@
-//! Which comments are found, and the lines that they speak of.
+//! Which comments are found, and the lines that they cover.
 
 use super::lowered;
 

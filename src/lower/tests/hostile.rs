@@ -7,7 +7,7 @@ use crate::lower::{Kind, MAX_LEVELS, STACK_BYTES, lower};
 use crate::span::FileId;
 use crate::work::take;
 
-/// Lowers on a thread as the program does. Gives the messages of errors and of what is left out, and the number of statements.
+/// Lowers on a thread like the program. Returns the messages of errors and of parts left out, and the number of statements.
 fn run(text: String) -> (Vec<String>, usize) {
     let body = move || {
         let lowered = lower(FileId(0), &text, Kind::Script);
@@ -20,11 +20,11 @@ fn run(text: String) -> (Vec<String>, usize) {
     thread.ok().and_then(|t| t.join().ok()).unwrap_or_else(|| (vec!["panic".to_owned()], usize::MAX))
 }
 
-/// The statement is left out, wherever that begins.
+/// Asserts that the statement is left out.
 fn refused(what: &str, text: String) {
     let (errors, stmts) = run(text);
     assert_eq!(errors, ["nested too deeply to be checked (more than 2000 levels)"], "{what}");
-    // Of branches and blocks there are as many as may be.
+    // Branches and blocks stay up to the maximum depth.
     assert!(stmts <= 2 * MAX_LEVELS as usize, "{what}: {stmts}");
 }
 
@@ -104,7 +104,7 @@ fn what_the_parser_takes_and_the_bound_does_not_is_refused_too() {
 
 #[test]
 fn deep_and_broken_is_no_worse() {
-    // As deep as the parser is let go.
+    // The maximum depth that the parser may reach.
     let n = PARSER_LEVELS as usize - 10;
     for open in [
         "(",

@@ -1,4 +1,4 @@
-//! Which slot a name means.
+//! The slots of names.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! What the constructs become, and what is left of broken ones.
+//! The results of all constructs, and what is left of broken ones.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! Statements that nothing comes to.
+//! Unreachable statements.
 
 use super::ir;
 

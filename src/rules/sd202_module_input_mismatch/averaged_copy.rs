@@ -1,7 +1,7 @@
-//! SD202 module-input-mismatch: a copy of a model that is made before the model is moved, and is not moved with it.
+//! SD202 module-input-mismatch: a copy of a model is made before the model is moved, and does not move with it.
 //!
 //! `self.average = deepcopy(self.model)` in a constructor, `self.model.to(self.device)` in another method, and then an average over
-//! `zip(self.model.parameters(), self.average.parameters())`: the copy is where the model was when it was made.
+//! `zip(self.model.parameters(), self.average.parameters())`: the copy stays on the model's first device.
 
 use super::CODE;
 use crate::finding::{Finding, Label};
@@ -16,7 +16,7 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// SD202 module-input-mismatch, of weights that are averaged
+/// SD202 module-input-mismatch, about averaged weights
 pub(super) fn left(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     if !file.ir.has_attribute(Sym::new("parameters")) {
@@ -37,7 +37,7 @@ impl File<'_> {
         }
         let methods: Vec<FuncId> = class.methods.iter().map(|&(_, f)| f).collect();
         let moves = |f: FuncId, name: Sym| self.moves_of(self.ir.function(f), name);
-        // A method that moves the copy alone runs somewhere else.
+        // A method that moves only the copy handles it separately.
         let alone = methods.iter().any(|&f| moves(f, copy).is_some() && moves(f, model).is_none());
         if alone || !self.averages(class, model, copy) {
             return None;
@@ -61,7 +61,7 @@ impl File<'_> {
         )
     }
 
-    /// `self.copy = deepcopy(self.model)`, or of the variable that is kept as `self.model`: the names, and where.
+    /// `self.copy = deepcopy(self.model)`, or a copy of the variable that is stored as `self.model`: the names, and the place.
     fn copied(&self, init: &Function) -> Option<(Sym, Sym, Span)> {
         let assigned: Vec<(Sym, ExprId, Span)> = self.kept_in(init).collect();
         assigned.iter().find_map(|&(copy, value, at)| {
@@ -78,7 +78,7 @@ impl File<'_> {
                 }
                 _ => return None,
             };
-            // Nothing else is ever kept under that name, but nothing at all.
+            // No other value is ever assigned to the attribute, except `None`.
             let only = assigned
                 .iter()
                 .filter(|a| a.0 == copy)
@@ -97,7 +97,7 @@ impl File<'_> {
         })
     }
 
-    /// `self.name.to(…)` in the method, of a device that is not the CPU.
+    /// `self.name.to(…)` in the method, if the target is not the CPU.
     fn moves_of(&self, method: &Function, part: Sym) -> Option<Span> {
         self.calls_in(method).find_map(|(call, at)| {
             let moved = self.moved_by(call)?;
@@ -105,7 +105,7 @@ impl File<'_> {
         })
     }
 
-    /// `x.to(…)`, `x.cuda()`: what is moved.
+    /// The moved object in `x.to(…)` or `x.cuda()`.
     fn moved_by(&self, call: Call<'_>) -> Option<ExprId> {
         match self.ir.expr(call.func) {
             Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda") => Some(base),
@@ -129,13 +129,13 @@ impl File<'_> {
         })
     }
 
-    /// Is it given to some function, which may move it?
+    /// Does the method pass the attribute to a function, which may move it?
     fn hands_out(&self, method: &Function, part: Sym) -> bool {
         self.calls_in(method)
             .any(|(call, _)| call.args.iter().any(|a| self.own_attribute(a.value) == Some(part)))
     }
 
-    /// `zip(self.model.parameters(), self.copy.parameters())`, and nothing that brings the one to the other.
+    /// Does the class iterate over `zip(self.model.parameters(), self.copy.parameters())` without moving one to the other?
     fn averages(&self, class: &Class, model: Sym, copy: Sym) -> bool {
         let weights = |e: ExprId, part: Sym| {
             let Expr::Call(id) = self.ir.expr(e) else { return false };

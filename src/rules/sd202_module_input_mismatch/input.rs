@@ -1,4 +1,4 @@
-//! SD202 module-input-mismatch: which argument of a module's call is not where the module is, and which of the two one would move.
+//! SD202 module-input-mismatch: which argument of a module's call is on another device than the module, and which of the two to move.
 
 use crate::flow::argument;
 use crate::flow::event::{Entered, Event, Gives, Operand};
@@ -9,20 +9,20 @@ use crate::rules::shared::meeting_words::{Side, is_function, layer, sentence};
 use crate::rules::shared::naming::{Spot, is_short};
 use crate::span::{Place, Span};
 
-/// A module and its input, by the names that they have where the module is called.
+/// A module and its input, by their names at the call.
 pub(super) struct Input {
-    /// What is called, as the source has it.
+    /// The callee, as in the source.
     module: Option<String>,
-    /// The argument, in words, and as it can be named there.
+    /// The argument in words, and its code at the call.
     argument: Option<(String, Option<String>)>,
-    /// Where the argument is, if that is a tensor.
+    /// The place of the argument, if it is a tensor.
     tensor: Option<Place>,
-    /// Is it the module that is in the wrong place?
+    /// Whether the module is on the wrong device.
     module_strays: bool,
 }
 
 impl Input {
-    /// Of a call at this place; nothing if it is not known which side is the module.
+    /// The two sides of a call at this place; `None` if it is not known which side is the module.
     pub(super) fn of(
         site: Place,
         entered: Option<Entered>,
@@ -77,7 +77,7 @@ impl Input {
         })
     }
 
-    /// Says that the call raises, and where both sides are. `what` is the module's class.
+    /// The message: the call raises an error, and where both sides are. `what` is the module's class.
     pub(super) fn message(
         &self,
         call: &str,
@@ -92,14 +92,14 @@ impl Input {
         sentence(call, &sides, event)
     }
 
-    /// Moves the argument to where the module is.
+    /// The remedy that moves the argument to the module's device.
     pub(super) fn remedy(&self) -> Option<Remedy> {
         let module = self.module_name().filter(|module| is_name(module) && !self.module_strays)?;
         let device = format!("next({module}.parameters()).device");
         Some(Remedy::Move { operand: self.tensor?, device })
     }
 
-    /// Says which side one would move, and where to.
+    /// The help: which side to move, and to which device.
     pub(super) fn help(&self) -> String {
         let name = self.argument.as_ref().and_then(|(_, name)| name.clone());
         let said = self.argument.as_ref().map_or("its input", |(said, _)| said);
@@ -124,7 +124,7 @@ impl Input {
     }
 }
 
-/// What is called, in backquotes.
+/// The callee in backquotes.
 pub(super) fn called_module(site: Place, cx: &Context<'_>) -> Option<String> {
     let ir = &cx.program.get(cx.program.module_of(site.file)?).ir;
     let call = call_at(ir, site.span)?;
@@ -154,7 +154,7 @@ fn call_at(ir: &Module, at: Span) -> Option<Call<'_>> {
     }
 }
 
-/// The parameter of a method that an expression in it begins with: its position among those that are given, and its name.
+/// The parameter of a method that an expression in it begins with: its position without the receiver, and its name.
 fn parameter_in(cx: &Context<'_>, method: Place, of: Place) -> Option<(usize, crate::sym::Sym)> {
     let ir = &cx.program.get(cx.program.module_of(method.file)?).ir;
     let function = ir.functions.iter().find(|f| f.span == method.span)?;

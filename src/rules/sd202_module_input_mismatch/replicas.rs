@@ -1,9 +1,9 @@
-//! SD202 module-input-mismatch: a bound method as an attribute of a module, which replicas share.
+//! SD202 module-input-mismatch: a bound method is an attribute of a module, and replicas share it.
 //!
-//! `DataParallel` copies a module's attributes to a replica on each GPU, and then puts copies of the weights in their place. A bound
-//! method among the attributes stays that of the original: `self.forward = self.fast` makes every replica run the weights of the
-//! first GPU on its own part of the batch. (torch/nn/modules/module.py, `_replicate_for_data_parallel`.) Only a method in
-//! the place of `forward` is reported, because replicas call `forward`.
+//! `DataParallel` copies a module's attributes to a replica on each GPU, and then replaces the weights by copies. A bound method among the
+//! attributes stays bound to the original: after `self.forward = self.fast`, every replica runs the weights of the first GPU on its own
+//! part of the batch. (torch/nn/modules/module.py, `_replicate_for_data_parallel`.) Only a method that replaces `forward` is reported,
+//! because replicas call `forward`.
 
 use super::CODE;
 use crate::finding::{Finding, Label};
@@ -17,10 +17,10 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// How many methods deep weights are looked for.
+/// How many methods deep the search for weights goes.
 const MAX_DEPTH: u32 = 3;
 
-/// SD202 module-input-mismatch, of replicas
+/// SD202 module-input-mismatch, about replicas
 pub(super) fn kept_methods(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let here = Place { file: cx.file, span: Span::default() };
@@ -41,7 +41,7 @@ pub(super) fn kept_methods(cx: &Context<'_>) -> Vec<Finding> {
 }
 
 impl File<'_> {
-    /// The bound method that a constructor puts in the place of `forward`.
+    /// The bound method that a constructor assigns to `forward`.
     fn kept_by(&self, key: ClassKey, init: FuncId) -> Option<Finding> {
         let kept = assigned_to_own(self.ir, init).into_iter().filter(|(name, ..)| name.as_str() == "forward");
         let (bound, at) = kept.into_iter().find_map(|(_, value, at)| {
@@ -58,7 +58,7 @@ impl File<'_> {
         Some(Finding::new(CODE, World::Cuda, message, label).help(help))
     }
 
-    /// A method bound to the instance, or to a part that it registers, which has weights to run.
+    /// A method bound to the instance, or to a part that it registers, if the method uses weights.
     fn bound_method(&self, key: ClassKey, init: FuncId, value: ExprId) -> Option<ExprId> {
         match self.ir.expr(value) {
             Expr::IfElse(id) => {
@@ -74,7 +74,7 @@ impl File<'_> {
         }
     }
 
-    /// `self.model`, or `model` where the constructor keeps it.
+    /// `self.model`, or `model` if the constructor stores it.
     fn is_registered_part(&self, init: FuncId, part: ExprId) -> bool {
         match self.ir.expr(part) {
             Expr::Attr { base, name } => {
@@ -89,7 +89,7 @@ impl File<'_> {
         }
     }
 
-    /// An object of the project that is no module: no part, whatever it keeps.
+    /// Is it an object of a project's class that is not a module? It cannot be registered.
     fn makes_plain_object(&self, value: ExprId) -> bool {
         let Expr::Call(call) = self.ir.expr(value) else { return false };
         let class = self.cx.program.resolve_expr(self.module, self.ir.call(call).func);
@@ -119,7 +119,7 @@ impl File<'_> {
             || own.iter().any(|&n| n != name && self.reads(key, n, weights, depth - 1))
     }
 
-    /// Attributes that the constructors of the class give parameters, layers with weights, or modules of the project.
+    /// The attributes to which the constructors of the class assign parameters, layers with weights, or modules of the project.
     fn weights(&self, key: ClassKey) -> Vec<Sym> {
         let mut weights = Vec::new();
         for &k in &self.cx.program.class(key).mro {

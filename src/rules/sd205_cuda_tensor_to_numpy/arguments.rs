@@ -15,7 +15,7 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// SD205 cuda-tensor-to-numpy, of arguments
+/// SD205 cuda-tensor-to-numpy, about arguments
 pub(super) fn to_numpy(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let asked = ["numpy", "device"].map(Sym::new).into_iter().all(|name| file.ir.has_attribute(name));
@@ -32,7 +32,7 @@ impl File<'_> {
         let (slot, at) = self.inside(function).find_map(|(n, e, at)| {
             let Expr::Call(call) = e else { return None };
             let call = self.ir.call(call);
-            // The variables of a function in it have numbers of their own.
+            // A nested function numbers its variables separately.
             let around = self.ir.function_around(ExprId(u32::try_from(n).ok()?));
             if self.ir.function(around).span != function.span {
                 return None;
@@ -64,7 +64,7 @@ impl File<'_> {
         )
     }
 
-    /// The variable, perhaps detached.
+    /// The variable in an expression that is a variable, perhaps detached.
     fn plainly(&self, e: ExprId) -> Option<Slot> {
         match self.ir.expr(e) {
             Expr::Var(Var::Local(slot)) => Some(slot),
@@ -95,7 +95,7 @@ impl File<'_> {
         }
     }
 
-    /// Does the function find out where it is, or catch what is raised?
+    /// Does the function check the variable's device, or catch the error?
     fn is_checked(&self, function: &Function, slot: Slot, at: Span) -> bool {
         let tested = |n: usize| match &self.ir.stmts[n] {
             Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => {
@@ -129,7 +129,7 @@ impl File<'_> {
         self.ir.exprs_in(types).any(one)
     }
 
-    /// Does a test speak of devices, or ask something unknown about the variable?
+    /// Does a test mention devices, or ask something unknown about the variable?
     fn tells_where(&self, test: ExprId, slot: Slot) -> bool {
         const HARMLESS: &[&str] = &["isinstance", "len", "hasattr"];
         self.ir.exprs_in(test).any(|n| match self.ir.exprs[n] {
@@ -148,7 +148,7 @@ impl File<'_> {
         })
     }
 
-    /// Does the function ask where it is, other than to make something there?
+    /// Does the function read the variable's device for anything other than creating a tensor there?
     fn asks_where(&self, function: &Function, slot: Slot) -> bool {
         let own = Expr::Var(Var::Local(slot));
         let of_it = |e: ExprId, what: &[&str]| {
@@ -165,7 +165,7 @@ impl File<'_> {
         })
     }
 
-    /// Where the function makes something on the device of the variable.
+    /// The places where the function creates a tensor on the device of the variable.
     fn made_where_it_is(&self, function: &Function, slot: Slot) -> impl Iterator<Item = Span> {
         let device = move |e: ExprId| {
             matches!(self.ir.expr(e), Expr::Attr { base, name }
@@ -180,13 +180,13 @@ impl File<'_> {
         })
     }
 
-    /// Where the function itself makes something on the device of its argument, while the variable is that.
+    /// A place where the function itself creates a tensor on the device of its argument, while the variable still has the argument.
     fn followed_here(&self, function: &Function, slot: Slot, at: Span) -> Option<Span> {
         self.made_where_it_is(function, slot)
             .find(|&made| made.start < at.start || !self.is_set_before(function, slot, made))
     }
 
-    /// Where another method makes something on the device of what it then hands to this one as the argument.
+    /// A place where another method creates a tensor on the device of the value that it then passes to this method as the argument.
     fn followed_by_caller(&self, function: &Function, position: usize) -> Option<Span> {
         let class = function.class?;
         let others =
@@ -207,7 +207,7 @@ impl File<'_> {
         })
     }
 
-    /// Is the variable still on the same device: as it was, or set to what was made of it and others, which came back together?
+    /// Is the variable still on the same device? It is unchanged, or a call that takes it and other tensors returned all of them.
     fn is_kept_between(&self, function: &Function, slot: Slot, made: Span, at: Span) -> bool {
         self.ir.stmts_of(function).all(|n| {
             let place = self.ir.stmt_spans[n];
@@ -219,7 +219,7 @@ impl File<'_> {
         })
     }
 
-    /// Is one of two places run only where the other is not?
+    /// Are the two places on different branches?
     fn is_on_other_branch(&self, function: &Function, place: Span, at: Span) -> bool {
         let covers = |block: Block, span: Span| {
             self.ir.block(block).iter().any(|&s| self.ir.stmt_span(s).contains(span))
@@ -230,7 +230,7 @@ impl File<'_> {
         })
     }
 
-    /// `a, b = f(a, b, …)`: a function that returns as many tensors as it gets keeps their device, unless its body names the CPU.
+    /// `a, b = f(a, b, …)`: a function that returns as many tensors as it takes keeps their device, unless its body names the CPU.
     fn comes_back(&self, stmt: usize) -> bool {
         let Stmt::Assign { targets, value } = self.ir.stmts[stmt] else { return false };
         let (&[target], Expr::Call(call)) = (self.ir.list(targets), self.ir.expr(value)) else {
@@ -259,7 +259,7 @@ impl File<'_> {
     }
 }
 
-/// What a method that is called on its own object is given for the parameter at a position.
+/// The argument that a call on the same object passes for the parameter at a position.
 fn given(call: Call<'_>, method: &Function, position: usize) -> Option<ExprId> {
     let name = method.params.get(position)?.name;
     let named = call.args.iter().find(|a| a.kind == ArgKind::Keyword(name));

@@ -1,4 +1,4 @@
-//! SD206 generator-device-mismatch: how the generator and the numbers come to the same device.
+//! SD206 generator-device-mismatch: the help that brings the generator and the random numbers to the same device.
 
 use crate::flow::event::{DeviceName, Event, Operand};
 use crate::flow::value::Reason;
@@ -9,9 +9,9 @@ use crate::rules::shared::meetings::made;
 use crate::rules::shared::naming::{Spot, is_short};
 use crate::torch;
 
-/// The help for a draw: the corrected line, where it can be written.
+/// The help for a draw: the corrected line, if it can be written.
 pub(super) fn advice(event: &Event, generator: &Operand, drawn: &Operand, cx: &Context<'_>) -> String {
-    // The function uses a generator that nobody passed.
+    // The function uses the default generator.
     if generator.place == event.place {
         return "pass a generator on that device: `generator=torch.Generator(device=torch.get_default_device())`"
             .to_owned();
@@ -65,7 +65,7 @@ fn receiver(draw: &CallAt<'_>, event: &Event, cx: &Context<'_>) -> Option<String
     Some(format!("{}.device", Spot::new(cx, event.place)?.name(draw.place_of(base))?))
 }
 
-/// The device of the draw, if the text means the same where the generator is made.
+/// The device of the draw, if its expression has the same meaning where the generator is created.
 fn same_there(draw: &CallAt<'_>, device: ExprId, spot: &Spot<'_>) -> Option<String> {
     match draw.expr(device) {
         Expr::Str(_) => Some(draw.text(device).to_owned()),

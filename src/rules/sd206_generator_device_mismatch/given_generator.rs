@@ -1,4 +1,4 @@
-//! SD206 generator-device-mismatch: a pipeline is given a generator, and draws with it wherever it likes.
+//! SD206 generator-device-mismatch: a function takes a generator from its caller, and draws with it on a device of its own choice.
 
 use super::CODE;
 use crate::finding::{Finding, Label};
@@ -14,10 +14,10 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// Draws that refuse a generator of another device than their own.
+/// Functions that draw random numbers and reject a generator on another device.
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
 
-/// The functions of a file that draw with the generator that they are given.
+/// The functions of a file that draw with a generator from their caller.
 pub(super) fn drawn(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     if in_tests(Place { file: cx.file, span: Span::default() }, cx) {
@@ -27,10 +27,10 @@ pub(super) fn drawn(cx: &Context<'_>) -> Vec<Finding> {
     functions.filter_map(|function| with_given(&file, function)).collect()
 }
 
-/// `torch.randn(…, generator=generator, device=device)` in a function that decides itself where it draws, and never asks where the
-/// generator is: who calls it gives one of the CPU as well as one of the GPU.
+/// `torch.randn(…, generator=generator, device=device)` in a function that chooses the device itself and never checks the generator's
+/// device. Its callers may pass a generator on the CPU or on the GPU.
 fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
-    // Functions have many parameters, and hardly one is a generator.
+    // A quick check: functions have many parameters, but few have a generator.
     let generator = Sym::new("generator");
     let slot = function.params.iter().find(|p| p.name == generator)?.slot;
     let draws: Vec<(ExprId, Span)> = file
@@ -76,22 +76,22 @@ fn drawn_by(file: &File<'_>, draw: ExprId) -> Sym {
     called.unwrap_or_else(|| Sym::new("randn"))
 }
 
-/// A function that draws.
+/// A function with draws.
 struct Draws<'a> {
     file: &'a File<'a>,
     function: &'a Function,
 }
 
 impl Draws<'_> {
-    /// Is it no function of PyTorch's that draws, but one of the project's or of the library that is told both? It may draw on the
-    /// CPU for a GPU, but not on a GPU for the CPU.
+    /// Is the draw a call of a helper, not of PyTorch itself? A helper gets both the generator and the device. It may draw on the CPU for a
+    /// tensor on the GPU, but not the reverse.
     fn is_by_helper(&self, draw: ExprId) -> bool {
         let Expr::Call(call) = self.file.ir.expr(draw) else { return false };
         !draws_itself(self.file, self.file.ir.call(call))
     }
 
-    /// Is it drawn where the pipeline's own processor has just made a tensor of what it is given, which is the host: `x =
-    /// self.processor.prepare(x)`, `device=x.device`? Who runs it on a GPU may well have the generator there.
+    /// Does the draw use the device of a tensor that the pipeline's own processor has just created from its input, on the CPU:
+    /// `x = self.processor.prepare(x)`, `device=x.device`? A caller that runs the pipeline on a GPU may pass a generator on the GPU.
     fn is_where_prepared(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
         let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
@@ -113,8 +113,8 @@ impl Draws<'_> {
         self.file.ir.call(call).args.iter().find(device).map(|a| a.value)
     }
 
-    /// Does the function draw on a device that it has chosen by what the machine has, or where something is that it has made
-    /// there? Who calls it does not know which that is.
+    /// Does the function draw on a device that it chose by the machine's hardware, or on the device of a tensor that it created there? The
+    /// caller does not know this device.
     fn is_where_it_chose(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
         let Some(device) = self.device_of(draw) else { return false };
@@ -130,8 +130,8 @@ impl Draws<'_> {
         }
     }
 
-    /// The variable for which the function chooses a device by what the machine has, and which it leaves at that until it draws;
-    /// with the statement that chooses.
+    /// The statement that chooses a device by the machine's hardware, and its variable. `None` if the function assigns the variable again
+    /// before the draw.
     fn chosen(&self, draw: ExprId) -> Option<(usize, Slot)> {
         let (ir, before) = (self.file.ir, self.file.ir.span(draw).start);
         let (at, slot) = ir.stmts_of(self.function).find_map(|n| {
@@ -160,7 +160,7 @@ impl Draws<'_> {
         })
     }
 
-    /// The variables that the function has moved to the chosen device before it draws, or made there or of what is there.
+    /// The variables that the function has moved to the chosen device before the draw, or that it created there or from tensors there.
     fn taken_there(&self, chosen_at: usize, chosen: Slot, draw: ExprId) -> Vec<Slot> {
         let (ir, before) = (self.file.ir, self.file.ir.span(draw).start);
         let mut there = vec![chosen];
@@ -180,12 +180,12 @@ impl Draws<'_> {
                 }
             }
         }
-        // The device itself is no tensor.
+        // The variable with the device itself is not a tensor.
         there.retain(|&s| s != chosen);
         there
     }
 
-    /// Is it made of what is there, other than of its shape, and not brought back?
+    /// Is the value created from a tensor in `there`, other than from its shape, and not moved back?
     fn is_there(&self, value: ExprId, there: &[Slot]) -> bool {
         const BACK: &[&str] = &["cpu", "numpy", "item", "tolist"];
         const NUMBERS: &[&str] = &["int", "float", "len", "range"];
@@ -209,8 +209,8 @@ impl Draws<'_> {
             })
     }
 
-    /// Is it drawn on the CPU, as nobody says where, for a tensor that the function is given, wherever that is: `torch.randn(…,
-    /// generator=generator).to(x.device)`?
+    /// Does the call draw on the CPU, because it has no `device=`, and then move the result to the device of an argument:
+    /// `torch.randn(…, generator=generator).to(x.device)`?
     fn goes_to_given(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
         let Expr::Call(call) = ir.expr(draw) else { return false };
@@ -230,7 +230,7 @@ impl Draws<'_> {
         })
     }
 
-    /// `x.device` of a parameter, or a variable that is set to it.
+    /// Is it `x.device` of a parameter, or a variable with this value?
     fn is_of_given(&self, device: ExprId) -> bool {
         let ir = self.file.ir;
         let given = |n: usize| match ir.exprs[n] {
@@ -263,13 +263,13 @@ fn draws_with(file: &File<'_>, call: Call<'_>, slot: Slot) -> bool {
     given && (draws_itself(file, call) || helper())
 }
 
-/// Is it one of PyTorch's draws?
+/// Is it a call of PyTorch's own function?
 fn draws_itself(file: &File<'_>, call: Call<'_>) -> bool {
     matches!(file.cx.program.resolve_expr(file.module, call.func),
         Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
 }
 
-/// Is it done only where a test has found Apple's device? No CUDA is there.
+/// Does it only run if a test has found Apple's device? There is no CUDA on such a machine.
 fn for_mps(file: &File<'_>, at: Span) -> bool {
     let ir = file.ir;
     let says = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "mps");
@@ -283,7 +283,7 @@ fn for_mps(file: &File<'_>, at: Span) -> bool {
     })
 }
 
-/// Does the function ask where the generator is, or make it another one than it was given?
+/// Does the function read the generator's device, or replace the generator?
 fn looks_at(file: &File<'_>, function: &Function, slot: Slot) -> bool {
     let own = Expr::Var(Var::Local(slot));
     let asks = file.inside(function).any(|(_, e, _)| match e {
@@ -296,7 +296,7 @@ fn looks_at(file: &File<'_>, function: &Function, slot: Slot) -> bool {
     })
 }
 
-/// Does the statement set the variable?
+/// Does the statement assign the variable?
 fn binds(file: &File<'_>, stmt: &Stmt, var: Var) -> bool {
     match stmt {
         Stmt::Assign { targets, .. } => file.ir.list(*targets).iter().any(|&t| file.ir.binds(t, var)),
@@ -308,8 +308,8 @@ fn binds(file: &File<'_>, stmt: &Stmt, var: Var) -> bool {
     }
 }
 
-/// Is it done only where no generator was given, `if generator is None: generator = torch.Generator(device=device)`? That leaves
-/// the caller's as it is.
+/// Does it only run if the caller passed no generator: `if generator is None: generator = torch.Generator(device=device)`? Then the
+/// caller's generator is never replaced.
 fn only_without(file: &File<'_>, function: &Function, slot: Slot, at: Span) -> bool {
     let ir = file.ir;
     let own = |e: ExprId| ir.expr(e) == Expr::Var(Var::Local(slot));

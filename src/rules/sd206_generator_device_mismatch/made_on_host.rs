@@ -1,17 +1,17 @@
-//! SD206 generator-device-mismatch: what a part of an object makes of arrays is on the host.
+//! SD206 generator-device-mismatch: finds parts of an object that create tensors from arrays, on the CPU.
 
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Module, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::shared::file::{File, given_to_own, is_self};
 use crate::sym::Sym;
 
-/// Calls that make a tensor of an array, on the CPU unless they are told a device.
+/// Functions that create a tensor from an array, on the CPU unless they get a device.
 const FROM_ARRAYS: &[&str] = &["torch.from_numpy", "torch.tensor", "torch.as_tensor"];
 
-/// Methods that take a tensor elsewhere, or may.
+/// Methods that move a tensor, or may do so.
 const TAKE: &[&str] = &["cuda", "pin_memory", "to_empty"];
 
-/// Libraries' classes that do so, with the method (diffusers/image_processor.py, `VaeImageProcessor.preprocess`;
+/// Library classes that create tensors on the CPU, with the method (diffusers/image_processor.py, `VaeImageProcessor.preprocess`;
 /// diffusers/video_processor.py, `VideoProcessor.preprocess_video`).
 const LIBRARIES: &[(&str, &str)] = &[
     ("diffusers.image_processor.VaeImageProcessor", "preprocess"),
@@ -19,12 +19,12 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("diffusers.video_processor.VideoProcessor", "preprocess_video"),
 ];
 
-/// So many methods deep tensors are looked for.
+/// How many methods deep the search goes.
 const DEPTH: u32 = 3;
 
 impl File<'_> {
-    /// Does `self.part.method(…)` make a tensor of an array that it is given, as it makes one of a picture, and never say where?
-    /// The constructor makes the part, of a class of the project or of one that is known.
+    /// Does `self.part.method(…)` create a tensor from an array, for example from an image, without ever naming a device? The constructor
+    /// must create the part, from a class of the project or one of [`LIBRARIES`].
     pub(super) fn makes_of_arrays(&self, function: &Function, func: ExprId) -> bool {
         let Expr::Attr { base, name: method } = self.ir.expr(func) else { return false };
         let part = self.own_attribute(base);
@@ -41,7 +41,7 @@ impl File<'_> {
         }
     }
 
-    /// The class of which the constructor makes this attribute.
+    /// The class from which the constructor creates this attribute.
     fn made_by_constructor(&self, class: ClassKey, part: Sym) -> Option<Resolved> {
         let program = self.cx.program;
         let (module, init) = program.find_method(class, Sym::new("__init__"))?;
@@ -52,8 +52,8 @@ impl File<'_> {
         program.resolve_expr(module, ir.call(call).func)
     }
 
-    /// Does the method, or one of its object's that it calls, make a tensor of an array? Nothing if one of them may take it
-    /// elsewhere.
+    /// Does the method, or a method of the same object that it calls, create a tensor from an array? `None` if one of them may move it to
+    /// another device.
     fn reads_arrays(&self, class: ClassKey, (module, method): (ModIdx, FuncId), depth: u32) -> Option<bool> {
         let program = self.cx.program;
         let ir = &program.get(module).ir;
@@ -81,17 +81,17 @@ impl File<'_> {
     }
 }
 
-/// Does the call say a device, or take something to one?
+/// Does the call name a device, or move something to one?
 fn says_place(ir: &Module, call: Call<'_>) -> bool {
     let named = |k: Sym| k.as_str() == "device";
     let keyword = call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(k) if named(k)));
     let Expr::Attr { name, .. } = ir.expr(call.func) else { return keyword };
-    // `x.to(dtype=torch.float32)` leaves it where it is.
+    // `x.to(dtype=torch.float32)` does not move the tensor.
     let sent = name.as_str() == "to" && call.args.iter().any(|a| a.kind == ArgKind::Positional);
     keyword || sent || TAKE.contains(&name.as_str())
 }
 
-/// Is it made of some variable, and no constant?
+/// Does the expression contain a variable, so that it is no constant?
 fn is_of_variable(ir: &Module, e: ExprId) -> bool {
     ir.exprs_in(e).any(|n| matches!(ir.exprs[n], Expr::Var(Var::Local(_))))
 }

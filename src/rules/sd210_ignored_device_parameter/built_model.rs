@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a function that is given a device, builds a model, and gives it back where it was made.
+//! SD210 ignored-device-parameter: a function takes a device, constructs a model and returns it without a move.
 
 use crate::finding::Finding;
 use crate::flow::is_module_class;
@@ -9,11 +9,11 @@ use crate::rules::shared::file::File;
 use crate::sym::Sym;
 use crate::torch::{self, State};
 
-/// Names by which a model comes to another device, or is left to somebody who moves it.
+/// Names of functions that move a model, or that leave the move to other code.
 const MOVES: &[&str] = &["to", "cuda", "cpu", "to_empty", "to_device", "prepare", "DataParallel"];
 
-/// SD210 for `def load_model(config, device): model = build(config); …; return model`, also if the device says where to load the
-/// weights, which are copied to where the model is.
+/// SD210 for `def load_model(config, device): model = build(config); …; return model`. Also if the device is only the target of a load: the
+/// loaded weights are copied to the model's device.
 pub(super) fn left_where_made(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
     let private = function.name.as_str().starts_with('_');
     if param.name.as_str() != "device"
@@ -31,7 +31,7 @@ pub(super) fn left_where_made(file: &File<'_>, function: &Function, param: &Para
     let given_back: Vec<_> = returned(file.ir, function).into_iter().map(|e| maker.made(e)).collect();
     let at = match &*given_back {
         &[made] => made?,
-        // Who says where to load wants all of it there.
+        // A caller that passes the target of a load expects the model there too.
         _ if !uses.is_empty() => given_back.iter().find_map(|&made| made)?,
         _ => return None,
     };
@@ -48,7 +48,7 @@ pub(super) fn left_where_made(file: &File<'_>, function: &Function, param: &Para
     Some(found.help(format!("move the model: `{moved}`")))
 }
 
-/// Where the function names its parameter.
+/// The places where the function names its parameter.
 fn uses<'a>(
     file: &'a File<'_>,
     function: &'a Function,
@@ -73,7 +73,7 @@ fn says_where_to_load(file: &File<'_>, function: &Function, e: ExprId) -> bool {
                     "torch.load" | "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url"
                 )
             }
-            // Of Lightning, also by a class of the project.
+            // A method of Lightning, also on a class of the project.
             _ => file.ir.last_name(call.func).is_some_and(|name| name.as_str() == "load_from_checkpoint"),
         };
         loads
@@ -87,7 +87,7 @@ fn says_where_to_load(file: &File<'_>, function: &Function, e: ExprId) -> bool {
     })
 }
 
-/// Does the function move anything, or leave that to somebody?
+/// Does the function move anything, or leave the move to other code?
 fn moves(ir: &Module, function: &Function) -> bool {
     ir.exprs[ir.exprs_of(function)].iter().any(|e| match *e {
         Expr::Attr { name, .. } => MOVES.contains(&name.as_str()),
@@ -95,17 +95,16 @@ fn moves(ir: &Module, function: &Function) -> bool {
     })
 }
 
-/// What it returns.
+/// The values that it returns.
 fn returned(ir: &Module, function: &Function) -> Vec<ExprId> {
     let stmts = ir.stmts[ir.stmts_of(function)].iter();
     stmts.filter_map(|s| if let Stmt::Return(Some(e)) = *s { Some(e) } else { None }).collect()
 }
 
-/// Is the function itself a value somewhere in its file, as in `register("add", build_add)`? Then its parameters are those of
-/// all that are registered.
+/// Does its file use the function as a value, as in `register("add", build_add)`? Then all registered functions must have its parameters.
 fn is_handed_over(file: &File<'_>, function: &Function) -> bool {
     let ir = file.ir;
-    // Which variable a name is takes longer to say than which number it has in its function.
+    // To find out which variable a name is takes longer than to compare numbers.
     let is_it = |&(_, name): &(usize, &Sym)| *name == function.name;
     let all = ir.functions.iter().flat_map(|f| f.slots.iter().enumerate());
     let slots: Vec<usize> = all.filter(is_it).map(|(slot, _)| slot).collect();
@@ -126,7 +125,7 @@ fn is_handed_over(file: &File<'_>, function: &Function) -> bool {
     })
 }
 
-/// A function that makes modules, in its file.
+/// A function that constructs modules, with its file.
 struct Maker<'a> {
     file: &'a File<'a>,
     module: ModIdx,
@@ -139,7 +138,7 @@ impl<'a> Maker<'a> {
         &self.file.cx.program.get(self.module).ir
     }
 
-    /// The call that makes the module that this is; of several that may have made it the last one.
+    /// The call that constructs this module. If there are several, the last one.
     fn made(&self, e: ExprId) -> Option<ExprId> {
         let ir = self.ir();
         match ir.expr(e) {
@@ -159,7 +158,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// What the function assigns a variable.
+    /// The values that the function assigns to a variable.
     fn assigned(&self, slot: Slot) -> Vec<ExprId> {
         let ir = self.ir();
         let is_it = |&t: &ExprId| ir.expr(t) == Expr::Var(Var::Local(slot));
@@ -173,7 +172,7 @@ impl<'a> Maker<'a> {
             .collect()
     }
 
-    /// Is it a call that makes a module with weights: its class's, or that of a function which does nothing else?
+    /// Does the call construct a module with weights, directly or through a function that does only that?
     fn builds(&self, e: ExprId) -> bool {
         let (program, ir) = (self.file.cx.program, self.ir());
         let Expr::Call(id) = ir.expr(e) else { return false };

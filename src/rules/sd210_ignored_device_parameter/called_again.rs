@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a method is called again, without the device that an earlier call passed.
+//! SD210 ignored-device-parameter: a method is called again without the device that an earlier call passed.
 
 use crate::finding::Finding;
 use crate::flow::conditions;
@@ -7,19 +7,19 @@ use crate::link::{ClassKey, ModIdx};
 use crate::rules::shared::file::{File, is_self};
 use crate::sym::Sym;
 
-/// What a test says of an attribute.
+/// What a test says about an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Says {
     /// It is true.
     True,
     /// It is not `None`.
     NotNone,
-    /// There is one.
+    /// It exists.
     Exists,
 }
 
-/// `if not self.hooks: return`, and then `self.offload()`, where only `def offload(self, device="cuda")` sets `self.hooks`: it was
-/// told where, perhaps, and now goes to its default.
+/// `if not self.hooks: return`, followed by `self.offload()`, where only `def offload(self, device="cuda")` sets `self.hooks`. The first
+/// call may have passed a device, and this one uses the default.
 pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: Sym) -> Option<Finding> {
     let (Some(class), false) = (function.class, function.params.iter().any(|p| p.name == device)) else {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: S
         let Expr::Call(id) = e else { return None };
         let call = file.ir.call(id);
         let Expr::Attr { base, name } = file.ir.expr(call.func) else { return None };
-        // Few methods take a device: behind which tests a call stands is asked of theirs only.
+        // Few methods take a device. Only for these, the tests around the call are searched.
         if !is_self(file.ir, base)
             || !file.may_leave_out(key, name, device)
             || !is_own(file.ir, function, base)
@@ -62,7 +62,7 @@ pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: S
     )
 }
 
-/// What is known of the object's attributes where the test has come out so.
+/// What a test with this outcome says about the object's attributes.
 fn said(ir: &Module, function: &Function, test: ExprId, outcome: bool) -> Vec<(Sym, Says)> {
     let all = |list, part_outcome| {
         let parts = ir.list(list).iter();
@@ -111,18 +111,18 @@ fn asked_by_name(ir: &Module, function: &Function, e: ExprId) -> Option<Sym> {
     }
 }
 
-/// Is it the object of this method? In a function in it, the first variable is another one.
+/// Is it the object of this method? In a nested function, the first variable is another one.
 fn is_own(ir: &Module, function: &Function, e: ExprId) -> bool {
     is_self(ir, e) && ir.function(ir.function_around(e)).span == function.span
 }
 
-/// Can only this method have made the attribute what is said of it?
+/// Is this method the only one that can have set the attribute so?
 fn only_set_by(file: &File<'_>, key: ClassKey, (name, says): (Sym, Says), callee: (ModIdx, FuncId)) -> bool {
     let program = file.cx.program;
     let mut sets = false;
     for k in &program.class(key).mro {
         let ir = &program.get(k.module).ir;
-        // What the class has, every object has.
+        // An attribute of the class exists on every object.
         if ir.function(ir.class(k.class).body).slots.contains(&name) {
             return false;
         }

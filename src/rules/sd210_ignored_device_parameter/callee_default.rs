@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: calls that could be given the device that a function has, and leave it to the callee's own default.
+//! SD210 ignored-device-parameter: calls that omit the device of the function, so that the callee uses its own default.
 
 use super::has_effect;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind, Stmt, Var};
@@ -6,16 +6,16 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::shared::file::{File, is_self};
 use crate::sym::Sym;
 
-/// What takes the arguments of a call.
+/// The callee whose parameters a call fills.
 pub(super) enum Callee {
-    /// A function; of a method the first parameter is its object, which no argument is given for.
+    /// A function. `bound`: its first parameter is its object, for which the call has no argument.
     Function { module: ModIdx, func: FuncId, bound: bool },
-    /// A data class, whose fields are its parameters.
+    /// A dataclass. Its fields are its parameters.
     Record(ClassKey),
 }
 
 impl File<'_> {
-    /// The callee's name and the device that it falls back to.
+    /// The callee's name and its default device, if the call omits the device.
     pub(super) fn left_to_default(
         &self,
         function: &Function,
@@ -54,7 +54,7 @@ impl File<'_> {
         }
     }
 
-    /// `cls` in a class method.
+    /// Is it `cls` in a class method?
     pub(super) fn is_own_class(&self, function: &Function, e: ExprId) -> bool {
         let class_method =
             self.ir.list(function.decorators).iter().any(|&d| self.ir.is_builtin(d, "classmethod"));
@@ -86,7 +86,7 @@ impl File<'_> {
         Some((name, default))
     }
 
-    /// Does anything hang on the parameter in this call? Of what is to be loaded it does as well where the callee forgets it itself.
+    /// Does the parameter have an effect in this call? A `map_location` that the callee ignores where it loads has one too.
     fn hangs_on(&self, call: Call<'_>, (m, f): (ModIdx, FuncId), param: &Param, bound: bool) -> bool {
         let program = self.cx.program;
         let given = has_effect::Given { ir: self.ir, call, bound };
@@ -99,7 +99,7 @@ impl File<'_> {
         has_effect::has_effect(program, (m, f), param, given) || forgets()
     }
 
-    /// The same of `@dataclass class Batch: rows: Tensor; device: str = "cpu"`, if one of its methods looks at the field.
+    /// The same for `@dataclass class Batch: rows: Tensor; device: str = "cpu"`, if one of its methods reads the field.
     fn left_by_record(&self, call: Call<'_>, wanted: Sym, key: ClassKey) -> Option<(Sym, Sym)> {
         let program = self.cx.program;
         let info = program.class(key);
@@ -113,7 +113,7 @@ impl File<'_> {
             matches!(program.resolve_expr(key.module, named),
                 Some(Resolved::External(path)) if path.as_str() == "dataclasses.dataclass")
         });
-        // The fields of its bases would come first.
+        // The fields of bases would come first.
         if !records || info.mro.len() > 1 || info.unknown_base {
             return None;
         }
@@ -136,7 +136,7 @@ impl File<'_> {
         (looks && !is_given(call, wanted, Some(n))).then_some((class.name, default))
     }
 
-    /// `"cpu"`, `torch.device("cpu")` as well; and what loads is left alone by `None`.
+    /// The default device: `"cpu"`, also `torch.device("cpu")`. For a load, `None` means the device that the file was saved from.
     fn default_device(&self, m: ModIdx, default: ExprId, wanted: Sym) -> Option<Sym> {
         let ir = &self.cx.program.get(m).ir;
         let written = match ir.expr(default) {
@@ -154,7 +154,7 @@ impl File<'_> {
     }
 }
 
-/// Does the call give something for the parameter of this name, at this position?
+/// Does the call pass an argument for the parameter with this name, at this position?
 fn is_given(call: Call<'_>, name: Sym, position: Option<usize>) -> bool {
     let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
     position.is_some_and(|n| positional > n) || call.args.iter().any(|a| a.kind == ArgKind::Keyword(name))

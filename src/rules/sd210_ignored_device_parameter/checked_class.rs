@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: methods of objects whose class a test around the call has told.
+//! SD210 ignored-device-parameter: methods of objects whose class a test around the call checks.
 
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
@@ -6,18 +6,18 @@ use crate::rules::shared::file::File;
 use crate::span::Span;
 
 impl File<'_> {
-    /// `x.method(…)` below `if isinstance(x, Class):`, of a class of the project.
+    /// The method in `x.method(…)` below `if isinstance(x, Class):`, for a class of the project.
     pub(super) fn method_of_checked(&self, call: Call<'_>) -> Option<(ModIdx, FuncId)> {
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
         let Expr::Var(Var::Local(_)) = self.ir.expr(base) else { return None };
         let class = self.checked_class(base)?;
         let (m, f) = self.cx.program.find_method(class, name)?;
-        // Of a static method or a property the first parameter is not the object.
+        // The first parameter of a static method or a property is not its object, or there is none.
         let ir = &self.cx.program.get(m).ir;
         (ir.function(f).decorators.len == 0).then_some((m, f))
     }
 
-    /// The class that the innermost test around a use of a variable says that it has.
+    /// The class that the innermost test around the use of a variable checks for.
     fn checked_class(&self, variable: ExprId) -> Option<ClassKey> {
         let at = self.ir.span(variable);
         let tests = self.ir.stmts.iter().filter_map(|s| match *s {

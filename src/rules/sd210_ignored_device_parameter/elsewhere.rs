@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: what a function makes, loads or moves elsewhere than to the device that it is given.
+//! SD210 ignored-device-parameter: a function creates, loads or moves something to another device than its parameter.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;
@@ -12,20 +12,20 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
 
-/// A factory without `device=`.
+/// The message for a factory without `device=`.
 const MADE: &str = "this tensor is made on the CPU";
 
-/// A load is a matter of its own: SD105.
+/// The message for a load, which is a finding of SD105.
 const LOADED: &str = "this loads to the device that the file was saved from";
 
 impl File<'_> {
-    /// What the function loads somewhere else. A method that has its parameters from others need not make or move anything,
-    /// but what it loads belongs there.
+    /// A load to another device. A method that overrides another one need not create or move anything, but what it loads should go to its
+    /// parameter.
     pub(super) fn loaded_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
         self.made_elsewhere(function, param).filter(|finding| finding.code == LOAD)
     }
 
-    /// What the function makes, loads or moves somewhere else.
+    /// What the function creates, loads or moves to another device.
     pub(super) fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
@@ -44,7 +44,7 @@ impl File<'_> {
         Some(finding.help(help))
     }
 
-    /// The call with the parameter.
+    /// The help: the call with the parameter as its device.
     fn to_parameter(&self, call: Span, param: Sym, what: &str) -> String {
         let written = CallAt::new(self.cx, Place { file: self.cx.file, span: call });
         let code = written.and_then(|w| match what {
@@ -58,7 +58,7 @@ impl File<'_> {
         }
     }
 
-    /// Is the tensor empty, or asked at once for something that is no tensor?
+    /// Is the tensor empty, or does the code only read a value from it that is not a tensor?
     fn stays_on_host(&self, call: CallId, at: Span) -> bool {
         let empty = match self.ir.call(call).args.first().map(|a| self.ir.expr(a.value)) {
             Some(Expr::Int(Whole(0))) => true,
@@ -86,7 +86,7 @@ impl File<'_> {
             })
     }
 
-    /// `torch.zeros(n).cuda()`: where it is made does not matter.
+    /// `torch.zeros(n).cuda()`: the device of the factory does not matter.
     fn is_sent_on(&self, at: Span) -> bool {
         self.ir.exprs.iter().any(|e| {
             matches!(*e, Expr::Attr { base, name } if self.ir.span(base) == at && matches!(name.as_str(), "cuda" | "to"))
@@ -97,7 +97,7 @@ impl File<'_> {
         let literal = |e: ExprId| matches!(self.ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cpu" | "cuda" | "cuda:0"));
         if let Expr::Attr { name, .. } = self.ir.expr(call.func) {
             match name.as_str() {
-                // Who chooses the current GPU has said which one that is.
+                // Code that chooses the current GPU defines what `.cuda()` means.
                 "cuda" if call.args.is_empty() && !self.ir.has_attribute(Sym::new("set_device")) => {
                     return Some("this goes to the current GPU");
                 }
@@ -119,7 +119,7 @@ impl File<'_> {
             .then_some(MADE)
     }
 
-    /// Does the call load something that is to go to this parameter, and that goes back to where it was saved from?
+    /// Does the call load something that should go to this parameter, without naming a device?
     pub(super) fn loads_to_where_it_was(&self, call: Call<'_>, param: Sym) -> bool {
         let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, call.func) else {
             return false;
@@ -127,8 +127,8 @@ impl File<'_> {
         let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
         let loads = match path.as_str() {
             "torch.load" | "torch.jit.load" => positional == 1,
-            // A URL, and the folder to keep it in: as a rule what is published was saved from the CPU, and a device that is never
-            // looked at need not be meant for it.
+            // A URL, and the folder for the download. Published weights are usually saved from the CPU, and a device that is never read
+            // need not be meant for them.
             "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
                 (1..=2).contains(&positional) && param.as_str() == "map_location"
             }
@@ -138,7 +138,7 @@ impl File<'_> {
     }
 }
 
-/// May the call be given an argument of this name?
+/// Can the call have an argument with this name?
 fn has_keyword(call: Call<'_>, name: &str) -> bool {
     call.args.iter().any(|a| match a.kind {
         ArgKind::Keyword(k) => k.as_str() == name,

@@ -1,5 +1,6 @@
-//! SD210 ignored-device-parameter: of the methods of a class that ask `self.device` where parts are offloaded, those are told that a use of the object comes to
-//! first: what they call of the same object, and what goes on after them, has the same cause.
+//! SD210 ignored-device-parameter: selects findings about methods of a class that read `self.device` although parts are offloaded. Each use
+//! of the object reports the method that it reaches first. Methods that this one calls on the same object, or that run later, have the same
+//! cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +11,18 @@ use crate::rules::shared::file::File;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
-/// A finding of a function, and what it says is asked for the device: `self`, `self.vae`.
+/// A finding of a function, and the object whose device it reads: `self`, `self.vae`.
 pub(super) struct Asked {
     pub(super) function: FuncId,
     pub(super) owner: String,
     pub(super) finding: Finding,
 }
 
-/// What is told of all that the functions of a file ask.
+/// The findings to report for all such functions of a file.
 pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
     let silence = &file.cx.program.silence;
     let is_silenced = |a: &Asked| silence.of(&a.finding) == Silenced::Everything;
-    // What is silenced tells of no other place.
+    // A suppressed finding takes no other places.
     let (silenced, asked): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(is_silenced);
     let mut told: Vec<Finding> = silenced.into_iter().map(|a| a.finding).collect();
     let mut calls = BTreeMap::new();
@@ -52,24 +53,23 @@ pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
     told
 }
 
-/// One place in the order in which a use of the object comes to them: the number of a finding, and whether another one has come
-/// before it.
+/// A finding that a use of the object reaches: its index, and whether the use has reached another finding before.
 type Come = (usize, bool);
 
-/// What must have come out how for a place to be reached.
+/// The tests on the way to a place, each with the outcome that it needs.
 type Conditions = BTreeSet<(ExprId, bool)>;
 
-/// What the methods of a class call of the same object, in the order of the text.
+/// The calls that the methods of a class make on the same object, in the order of the text.
 struct Calls {
     by: BTreeMap<FuncId, Vec<(Span, FuncId)>>,
-    /// The methods that no other one calls.
+    /// The methods that no other method calls.
     roots: Vec<FuncId>,
 }
 
 impl Calls {
     fn of(file: &File<'_>, class: ClassId) -> Self {
         let methods = &file.ir.class(class).methods;
-        // Of two with the same name it is the last one.
+        // Of two methods with the same name, the last one counts.
         let named: BTreeMap<Sym, FuncId> = methods.iter().copied().collect();
         let called_by = |f: FuncId| {
             let calls = file.inside(file.ir.function(f)).filter_map(|(_, e, at)| match e {
@@ -98,7 +98,7 @@ impl Uses<'_> {
     fn told(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.group.iter().map(|a| a.finding.clone()).collect();
         let places: Vec<Place> = findings.iter().map(|f| f.primary.place).collect();
-        // Those that are come to at all, and of these the ones that some use comes to first.
+        // Which findings a use reaches at all, and which ones a use reaches first.
         let (mut reached, mut first) = (vec![false; places.len()], vec![false; places.len()]);
         for &root in &self.calls.roots {
             let order = self.with_makers(root);
@@ -117,7 +117,8 @@ impl Uses<'_> {
         told.filter(|&(n, _)| first[n] || !reached[n]).map(|(_, finding)| finding).collect()
     }
 
-    /// What a use that begins with the method comes to, after what has made the state that it does not go on without.
+    /// The findings that a use reaches if it begins with this method. If the method needs state that another method creates, that one runs
+    /// first.
     fn with_makers(&self, root: FuncId) -> Vec<Come> {
         let mut walked = BTreeMap::new();
         let mut order = match self.maker(root) {
@@ -133,7 +134,7 @@ impl Uses<'_> {
         order
     }
 
-    /// What the method comes to, in order. `walked`: what is known of other methods, and nothing of those that are being walked.
+    /// The findings that the method reaches, in order. `walked`: the results for other methods; empty for methods that are being walked.
     fn order(&self, f: FuncId, walked: &mut BTreeMap<FuncId, Vec<Come>>) -> Vec<Come> {
         if let Some(known) = walked.get(&f) {
             return known.clone();
@@ -161,7 +162,7 @@ impl Uses<'_> {
         order
     }
 
-    /// `if self.steps is None: raise …`: the only method that sets it to something, besides the constructor.
+    /// `if self.steps is None: raise …`: the only method other than the constructor that assigns a value to the attribute.
     fn maker(&self, f: FuncId) -> Option<FuncId> {
         let ir = self.file.ir;
         let wanted = ir.block(ir.function(f).body).iter().find_map(|&s| {
@@ -189,7 +190,8 @@ impl Uses<'_> {
     }
 }
 
-/// Adds the conditions of a place that is gone past. Of two branches one is always taken: together they hang on what both hang on.
+/// Adds the conditions of a place that the method passes. One of two branches is always taken, so together they only depend on their common
+/// conditions.
 fn pass(passed: &mut BTreeSet<Conditions>, here: Conditions) {
     let mut open = vec![here];
     while let Some(next) = open.pop() {

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: what loaders' workers are given works on the host, whatever device the function has.
+//! SD210 ignored-device-parameter: workers of data loaders work on the CPU, whatever device the function has.
 
 use crate::ir::{Call, Expr, ExprId, Function, Stmt};
 use crate::link::Resolved;
@@ -6,7 +6,8 @@ use crate::rules::shared::file::File;
 use crate::span::Span;
 
 impl File<'_> {
-    /// Is it made for a loader, whose processes work on the host: `DataLoader(…, collate_fn=Collate())`, and sent on from there?
+    /// Is it created for a data loader, whose workers run on the CPU: `DataLoader(…, collate_fn=Collate())`? The batches must be moved
+    /// after that.
     pub(super) fn works_for_loader(&self, function: &Function, at: Span) -> bool {
         let loads = |call: &Call<'_>| {
             matches!(self.cx.program.resolve_expr(self.module, call.func),
@@ -22,7 +23,7 @@ impl File<'_> {
         loader.is_some_and(|loader| self.sends_batches(function, loader))
     }
 
-    /// The variable that a function gives to what is written there.
+    /// The variable to which a function assigns the expression at `at`.
     fn variable_for(&self, function: &Function, at: Span) -> Option<Expr> {
         self.ir.stmts[self.ir.stmts_of(function)].iter().find_map(|s| match *s {
             Stmt::Assign { targets, value } if self.ir.span(value) == at => {
@@ -32,7 +33,7 @@ impl File<'_> {
         })
     }
 
-    /// Does a loop over what is made there send something to a device?
+    /// Does a loop over the loader move anything to a device?
     fn sends_batches(&self, function: &Function, loader: Span) -> bool {
         let named = self.variable_for(function, loader);
         let over = |iter: ExprId| {

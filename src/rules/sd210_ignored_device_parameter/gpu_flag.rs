@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a flag that sends tensors to the GPU, which a function is given and does not hand on.
+//! SD210 ignored-device-parameter: a function takes a flag that moves tensors to the GPU, and does not pass it on.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;
@@ -8,7 +8,7 @@ use crate::rules::shared::file::File;
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// `def each(data, on_gpu=False): return batch(data)`, where `batch` takes the flag as well.
+/// `def each(data, on_gpu=False): return batch(data)`, where `batch` also takes the flag.
 pub(super) fn not_handed_on(file: &File<'_>, function: &Function) -> Option<Finding> {
     let flags = function.params.iter().filter(|p| p.default.is_some_and(|d| is_flag(file.ir, d)));
     let ignored = |slot| !file.mentions(function, slot) && !file.is_interface(function);
@@ -32,7 +32,7 @@ fn is_flag(ir: &Module, default: ExprId) -> bool {
     matches!(ir.expr(default), Expr::True | Expr::False)
 }
 
-/// The name of a function that has a flag of this name, sends something to the GPU by it, and is not given it here.
+/// The name of a function that takes this flag and moves tensors to the GPU by it, if the call omits the flag.
 fn left_out(file: &File<'_>, call: Call<'_>, flag: Sym) -> Option<Sym> {
     let Some(Resolved::Function(m, f)) = file.cx.program.resolve_expr(file.module, call.func) else {
         return None;
@@ -48,7 +48,7 @@ fn left_out(file: &File<'_>, call: Call<'_>, flag: Sym) -> Option<Sym> {
     (!given && flags && sends_by(file, (m, f), param.slot)).then_some(callee.name)
 }
 
-/// Does the function send something to the GPU where the flag is set: `x.cuda() if on_gpu else x`?
+/// Does the function move something to the GPU if the flag is set: `x.cuda() if on_gpu else x`?
 fn sends_by(file: &File<'_>, (m, f): (ModIdx, FuncId), slot: u16) -> bool {
     let ir = &file.cx.program.get(m).ir;
     let function = ir.function(f);

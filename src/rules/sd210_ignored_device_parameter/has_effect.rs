@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: whether it matters what a function is given for a parameter.
+//! SD210 ignored-device-parameter: whether the argument for a parameter has an effect.
 
 use crate::ir::{
     ArgKind, Call, CmpOp, Expr, ExprId, FuncId, Function, IfElse, Module, Param, Slot, Stmt, UnaryOp, Var,
@@ -6,10 +6,10 @@ use crate::ir::{
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
 
-/// A function that is handed on so many times is taken to be used.
+/// How many calls a parameter is followed through. After that, it counts as used.
 const MAX_HANDS: u32 = 3;
 
-/// A call, in its file; of a constructor, the instance comes before its arguments.
+/// A call, with its file. `bound`: the callee's first parameter is its object, for which the call has no argument.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) ir: &'a Module,
@@ -17,8 +17,8 @@ pub(super) struct Given<'a> {
     pub(super) bound: bool,
 }
 
-/// Does anything hang on the parameter in this call? Not if the function never reads it, at least not with the other arguments
-/// of the call, or only hands it on to functions of the project in which nothing hangs on it.
+/// Does the parameter have an effect in this call? It has none if the function never reads it with these other arguments. It also has none
+/// if the function only passes it on to functions of the project in which it has none.
 pub(super) fn has_effect(
     program: &Program,
     (m, f): (ModIdx, FuncId),
@@ -66,7 +66,7 @@ fn matters(program: &Program, m: ModIdx, f: FuncId, param: &Param, given: Given<
     idle.count() < all.len()
 }
 
-/// What the tests of a function come to in one call of it.
+/// Evaluates the tests of a function in one call of it.
 struct Tests<'a> {
     ir: &'a Module,
     function: &'a Function,
@@ -74,7 +74,7 @@ struct Tests<'a> {
 }
 
 impl Tests<'_> {
-    /// May the function come there, as far as its `if`s decide?
+    /// Can the function reach the place, as far as its `if` statements decide?
     fn may_reach(&self, at: Span) -> bool {
         let ir = self.ir;
         let statements = ir.stmts[ir.stmts_of(self.function)].iter().filter_map(|s| match *s {
@@ -99,7 +99,7 @@ impl Tests<'_> {
         })
     }
 
-    /// What comes of a test, if the call says that.
+    /// The outcome of a test, if the call's arguments decide it.
     fn outcome(&self, test: ExprId) -> Option<bool> {
         let ir = self.ir;
         match ir.expr(test) {
@@ -131,7 +131,7 @@ impl Tests<'_> {
         }
     }
 
-    /// The literal that an expression is, or that the call gives for the parameter which it names.
+    /// The literal that an expression is, or that the call passes for the parameter in the expression.
     fn literal(&self, e: ExprId) -> Option<Expr> {
         let written = |e: Expr| matches!(e, Expr::True | Expr::False | Expr::None | Expr::Str(_));
         match self.ir.expr(e) {
@@ -140,7 +140,7 @@ impl Tests<'_> {
         }
     }
 
-    /// What the call gives for a parameter that the function never sets.
+    /// The argument that the call passes for a parameter that the function never assigns.
     fn given_for(&self, slot: Slot) -> Option<Expr> {
         let ir = self.ir;
         let (n, param) = self.function.params.iter().enumerate().find(|(_, p)| p.slot == slot)?;

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: methods that have their parameters from others, and need not use them.
+//! SD210 ignored-device-parameter: methods whose parameters an interface prescribes, so that they need not use them.
 
 use crate::ir::{Expr, ExprId, Function, Var};
 use crate::link::{ClassKey, Resolved};
@@ -6,7 +6,7 @@ use crate::rules::shared::file::File;
 use crate::sym::Sym;
 
 impl File<'_> {
-    /// A method that others define as well has its parameters from them; a stub uses none.
+    /// Does something else prescribe the parameters, such as a base, a decorator or a framework?
     pub(super) fn is_interface(&self, function: &Function) -> bool {
         if function.decorators.len > 0 && self.ir.list(function.decorators).iter().any(|&d| self.overrides(d))
         {
@@ -24,8 +24,8 @@ impl File<'_> {
         !plain
     }
 
-    /// Has the method its parameters from a base, as far as anybody sees? Who sets one over has no use for what another class of
-    /// the kind is asked for; one that a base names may have to be there.
+    /// Does a base prescribe the parameters of the method, as far as is known? An override may not need a parameter that another class
+    /// needs.
     pub(super) fn is_from_base(&self, function: &Function) -> bool {
         let Some(class) = function.class.filter(|_| self.is_interface(function)) else {
             return self.is_interface(function);

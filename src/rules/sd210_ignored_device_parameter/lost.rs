@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a device that a function is given, and that gets lost in between.
+//! SD210 ignored-device-parameter: a function takes a device and loses it on some machines or paths.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;
@@ -11,7 +11,7 @@ use crate::rules::shared::file::File;
 use crate::span::Span;
 use crate::world::World;
 
-/// What a device can be given to, and is about the current GPU otherwise.
+/// Functions that take a device, and otherwise use the current GPU.
 const OF_ONE_DEVICE: &[&str] = &[
     "torch.cuda.synchronize",
     "torch.cuda.memory_allocated",
@@ -32,7 +32,7 @@ struct Look<'a> {
     own: Var,
 }
 
-/// The device that the caller gives is lost on some machine, or some way.
+/// Is the caller's device lost on some machines or paths?
 pub(super) fn lost(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
     let look = Look { file, function, own: Var::Local(param.slot) };
     look.without_cuda().or_else(|| look.not_the_current_one()).or_else(|| look.before_it_is_chosen(param))
@@ -59,7 +59,7 @@ impl Look<'_> {
         ir.stmts[range.clone()].iter().zip(ir.stmt_spans[range].iter().copied())
     }
 
-    /// Is the place in a branch that a test of the parameter has chosen?
+    /// Is the place in a branch of a test of the parameter?
     fn is_asked_around(&self, at: Span) -> bool {
         let ir = self.file.ir;
         let statements = self.statements().filter_map(|(s, span)| match *s {
@@ -93,7 +93,7 @@ impl Look<'_> {
                 && !self.mentions(ir.span(orelse));
             lost.then_some(at)
         })?;
-        // Where it has been found to be none, nothing is lost.
+        // If a test has found the parameter to be `None`, nothing is lost.
         if self.is_asked_around(at) {
             return None;
         }
@@ -106,7 +106,7 @@ impl Look<'_> {
         Some(finding)
     }
 
-    /// `if "cuda" in device: torch.cuda.synchronize()`, in a function that does nothing else with it.
+    /// `if "cuda" in device: torch.cuda.synchronize()`, in a function that does nothing else with the device.
     fn not_the_current_one(&self) -> Option<Finding> {
         let ir = self.file.ir;
         let mut uses = self.uses().peekable();
@@ -122,7 +122,7 @@ impl Look<'_> {
         let told = |at: Span| {
             self.file.inside(self.function).any(|(_, e, s)| matches!(e, Expr::Format(_)) && s.contains(at))
         };
-        // Most functions ask nothing of it.
+        // A quick check: most functions do not test it.
         if !self.uses().any(asked) || !uses.all(|at| asked(at) || told(at)) {
             return None;
         }
@@ -155,7 +155,7 @@ impl Look<'_> {
         Some(finding)
     }
 
-    /// Is it reached only with a device that means the current GPU: after `if device != "cuda": return`?
+    /// Is it only reached with a device that means the current GPU: after `if device != "cuda": return`?
     fn is_the_current_one(&self, at: Span) -> bool {
         conditions(self.file.ir, at).into_iter().any(|(test, truth)| self.means_the_current_one(test, truth))
     }
@@ -174,7 +174,7 @@ impl Look<'_> {
         }
     }
 
-    /// `self.device = device or choose()`, and after that `module.to(device)`, which moves nothing for `None`.
+    /// `self.device = device or choose()`, followed by `module.to(device)`, which moves nothing for `None`.
     fn before_it_is_chosen(&self, param: &Param) -> Option<Finding> {
         let ir = self.file.ir;
         if !param.default.is_some_and(|d| ir.expr(d) == Expr::None) {

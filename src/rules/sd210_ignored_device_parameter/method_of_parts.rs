@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a method is given a device and calls the same method of its object's parts without it.
+//! SD210 ignored-device-parameter: a method takes a device, and calls the same method of its object's attributes without it.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;
@@ -8,10 +8,10 @@ use crate::rules::shared::file::{File, given_to_own, is_self};
 use crate::rules::shared::naming::is_short;
 use crate::sym::Sym;
 
-/// What a device is called that is given by itself or by its index.
+/// Names of parameters for a device or its index.
 const NAMES: &[&str] = &["device", "torch_device", "device_id", "gpu_id", "gpu"];
 
-/// `def offload(self, gpu_id=0): self.encoder.offload()`, where the part's method takes it as well.
+/// `def offload(self, gpu_id=0): self.encoder.offload()`, where the method of `encoder` also takes `gpu_id`.
 pub(super) fn without_it(file: &File<'_>, function: &Function) -> Option<Finding> {
     let class = function.class?;
     let given = function.params.iter().find(|p| NAMES.contains(&p.name.as_str()))?;
@@ -35,7 +35,7 @@ pub(super) fn without_it(file: &File<'_>, function: &Function) -> Option<Finding
     Some(found.help(file.pass_on(at, what)))
 }
 
-/// Has the part been made by one of the object's methods, of a class of which that method takes a parameter of this name?
+/// Does a method of the object assign the attribute an instance of a class whose method takes a parameter with this name?
 fn takes_it(file: &File<'_>, key: ClassKey, part: Sym, method: Sym, wanted: Sym) -> bool {
     let program = file.cx.program;
     made_as(file.ir, key.class, part).into_iter().any(|made| {

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: what is made on the host and sent on to the device that a function has.
+//! SD210 ignored-device-parameter: objects that are created on the CPU and later moved to the function's device.
 
 use super::File;
 use crate::ir::{Expr, ExprId, Function, Slot, Stmt, Var};
@@ -8,8 +8,8 @@ use crate::sym::Sym;
 use crate::world::Backend;
 
 impl File<'_> {
-    /// Is the parameter also given to what is made of the call's result, or to a function that is called later? What an instance is
-    /// made of, if it is `kept`, goes nowhere else.
+    /// Does the same statement also pass the parameter to the object around the call's result, or to a function that is called later?
+    /// `kept`: the result keeps its device, so the parameter in the call itself does not count.
     pub(super) fn comes_later(&self, function: &Function, slot: u16, call: Span, kept: bool) -> bool {
         // The body of a lambda is no statement of the function.
         let of_lambda = |s: &Stmt, at: Span| matches!(*s, Stmt::Return(Some(e)) if self.ir.span(e) == at);
@@ -27,8 +27,8 @@ impl File<'_> {
             })
     }
 
-    /// Is what the call gives, under the name that it is given, later sent to the parameter's device, or handed on together
-    /// with it? With `parts`, or what is made of it.
+    /// Is the call's result later moved to the parameter's device, or passed on together with it? `parts`: objects that are created from
+    /// the result count too.
     pub(super) fn results_follow(&self, function: &Function, slot: u16, call: Span, parts: bool) -> bool {
         let mut named = self.names_of_result(function, call);
         let vars: Vec<(u16, Span)> = self
@@ -48,7 +48,7 @@ impl File<'_> {
             {
                 named.extend(self.ir.list(targets).iter().flat_map(|&t| self.names_in(t)));
             }
-            // `points[order] = …`: they are where the order is.
+            // After `points[order] = …`, `points` is on the device of `order`.
             if let Stmt::Assign { targets, .. } = *s
                 && parts
                 && function.span.contains(at)
@@ -71,7 +71,7 @@ impl File<'_> {
         })
     }
 
-    /// Is what the call gives, under its name, moved later by the function's own choice: `model = model.cuda()`?
+    /// Does the function later move the call's result to a device of its own choice: `model = model.cuda()`?
     pub(super) fn is_placed_later(&self, function: &Function, call: Span) -> bool {
         let named = self.names_of_result(function, call);
         let moves = |name: Sym| name.as_str() == "cuda" || Backend::from_name(name.as_str()).is_some();
@@ -84,8 +84,8 @@ impl File<'_> {
         })
     }
 
-    /// Where the function names the device that it has in a variable: by that, by another one, and by an attribute of its
-    /// object that it has given it to, as in `self.device = device`.
+    /// The places where the function names its device: by the variable, by another variable, or by an attribute that has it after
+    /// `self.device = device`.
     fn namings(&self, function: &Function, slot: Slot) -> Vec<Span> {
         let given = |e: ExprId| match self.ir.expr(e) {
             Expr::Var(Var::Local(s)) => s == slot,

@@ -1,4 +1,5 @@
-//! SD210 ignored-device-parameter: what is made for a module, or written into a tensor that is there: wherever it is made, it ends up where that is.
+//! SD210 ignored-device-parameter: objects that become part of a module, or that are written into a tensor. They end up on the device of
+//! that module or tensor.
 
 use super::File;
 use crate::flow::is_module_class;
@@ -7,8 +8,7 @@ use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
 
 impl File<'_> {
-    /// Is what is made here, under whatever name, registered with a module, so that it moves with that, or copied into the
-    /// items of a tensor?
+    /// Is the new object, under any name, registered with a module, so that it moves with it, or copied into the elements of a tensor?
     pub(super) fn is_taken_along(&self, function: &Function, made: Span) -> bool {
         let named = self.names_of_result(function, made);
         let is_it = |e: ExprId| match self.ir.expr(e) {
@@ -35,7 +35,7 @@ impl File<'_> {
             })
     }
 
-    /// `self.body = Body(…)` in a method that moves its own module afterwards: `self.to(device)` takes its parts along.
+    /// `self.body = Body(…)` in a method that later moves its own module: `self.to(device)` also moves its parts.
     pub(super) fn moves_with_owner(&self, function: &Function, call: Call<'_>, made: Span) -> bool {
         let Some(receiver) = function.params.first().map(|p| Expr::Var(Var::Local(p.slot))) else {
             return false;
@@ -49,7 +49,7 @@ impl File<'_> {
             && self.inside(function).any(|(_, e, at)| at.start > made.end && moves(e))
     }
 
-    /// `self.body = Body(…)`: the class of the module that becomes a part of the function's object.
+    /// `self.body = Body(…)`: the class of the module, if it becomes an attribute of the function's object.
     fn becomes_part(&self, function: &Function, call: Call<'_>, made: Span) -> Option<ClassKey> {
         let receiver = Expr::Var(Var::Local(function.params.first()?.slot));
         let Some(Resolved::Class(key)) = self.cx.program.resolve_expr(self.module, call.func) else {
@@ -63,7 +63,7 @@ impl File<'_> {
         (kept && is_module_class(self.cx.program, key)).then_some(key)
     }
 
-    /// The variables of the function that are given what a call gives.
+    /// The variables to which the function assigns the call's result.
     pub(super) fn names_of_result(&self, function: &Function, call: Span) -> Vec<u16> {
         let mut named = Vec::new();
         for (s, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: `device=None` of a module, by which PyTorch makes its weights on the CPU.
+//! SD210 ignored-device-parameter: a module whose `device=None` makes PyTorch create the weights on the CPU.
 
 use crate::flow::is_module_class;
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Function, Param, Var};
@@ -7,8 +7,8 @@ use crate::rules::shared::file::File;
 use crate::sym::Sym;
 
 impl File<'_> {
-    /// Is `None` the CPU for this parameter of a module's constructor, and is it asked for in another module's? It is if the
-    /// constructor never looks at it, but hands it on by its name, to PyTorch as well. Then the part is not where the whole is.
+    /// Does `None` mean the CPU for this parameter of a module's constructor, in a call by another module's constructor? It does if the
+    /// constructor only passes the parameter on by its name, also to PyTorch. Then the part and the whole are on different devices.
     pub(super) fn none_is_the_cpu(&self, caller: &Function, (m, f): (ModIdx, FuncId), param: &Param) -> bool {
         let program = self.cx.program;
         let ir = &program.get(m).ir;
@@ -33,7 +33,7 @@ impl File<'_> {
         placed && body.map(ExprId).all(|e| !is_it(e) || handed.contains(&e))
     }
 
-    /// The constructor of a module.
+    /// Is it the constructor of a module?
     fn makes_a_module(&self, module: ModIdx, function: &Function) -> bool {
         let of_module = |class| is_module_class(self.cx.program, ClassKey { module, class });
         function.name == Sym::new("__init__") && function.class.is_some_and(of_module)

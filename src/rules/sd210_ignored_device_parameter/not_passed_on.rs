@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a device that a function has, and does not give to a call that takes one.
+//! SD210 ignored-device-parameter: a function has a device, and omits it in a call that takes one.
 
 use crate::finding::Finding;
 use crate::ir::{ArgKind, Expr, ExprId, Function, Param, Stmt, Var};
@@ -7,30 +7,30 @@ use crate::rules::shared::file::File;
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// A device that a function has at hand.
+/// A device that a function has.
 struct Given {
     /// Its variable.
     slot: u16,
-    /// The name of the parameter that others take for it.
+    /// The name of the callees' parameter for it.
     name: Sym,
-    /// Where it comes from, and in words.
+    /// Its origin: the place; and next, the text of the label.
     at: Span,
     told: &'static str,
-    /// The function has chosen it for itself.
+    /// Whether the function has chosen it itself.
     own: bool,
 }
 
 impl File<'_> {
-    /// A call of a function of the project that takes a device as well, has another default, and is not given it.
+    /// A call of a function of the project that takes a device, has another default, and does not get the parameter.
     pub(super) fn not_passed_on(&self, function: &Function, param: &Param) -> Option<Finding> {
-        // What is rebound, or decided inside, is not the caller's any more.
+        // After an assignment, or a choice inside the function, the device is no longer the caller's.
         let rebound = !self.assignments(function, param.slot).is_empty();
         let at = function.name_span;
         let given = Given { slot: param.slot, name: param.name, at, told: "takes a device", own: false };
         (!rebound).then(|| self.left_out(function, &given))?
     }
 
-    /// The same of a device that the function has chosen for itself, and gives to others: `device = args.device`.
+    /// The same for a device that the function has chosen itself and passes to other calls: `device = args.device`.
     pub(super) fn own_not_passed_on(&self, function: &Function, device: Sym) -> Option<Finding> {
         let slot = u16::try_from(function.slots.iter().position(|&name| name == device)?).ok()?;
         if function.params.iter().any(|p| p.slot == slot) {
@@ -42,8 +42,8 @@ impl File<'_> {
         (picked && self.is_handed_out(function, slot)).then(|| self.left_out(function, &given))?
     }
 
-    /// `args.device`, `options.pop("device")`, `torch.device(args.device)`, `pick_device(…)`, or one of two that are written
-    /// down: nothing that has only one value.
+    /// `args.device`, `options.pop("device")`, `torch.device(args.device)`, `pick_device(…)`, or one of two literals: an expression that
+    /// can have several values.
     fn picks_device(&self, e: ExprId) -> bool {
         let speaks = |n: Sym| n.as_str().contains("device");
         match self.ir.expr(e) {
@@ -81,7 +81,7 @@ impl File<'_> {
         })
     }
 
-    /// The statements of a function that assign a variable, with what they assign.
+    /// The assignments of a function to a variable, with their values.
     pub(super) fn assignments(&self, function: &Function, slot: u16) -> Vec<(Span, ExprId)> {
         let body = self.ir.stmts_of(function);
         let is_it = |&t: &ExprId| self.ir.expr(t) == Expr::Var(Var::Local(slot));
@@ -97,14 +97,14 @@ impl File<'_> {
             .collect()
     }
 
-    /// The first call that could be given the device that the function has, and is left to another default.
+    /// The first call that omits the function's device, so that the callee uses another default.
     fn left_out(&self, function: &Function, given: &Given) -> Option<Finding> {
         self.inside(function).filter(|(.., at)| at.start > given.at.start).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(function, call, given.name)?;
-            // Kept on the host on purpose: whoever takes it from there sends it to the device.
-            // An instance keeps its device, whatever it becomes a part of.
+            // An object that is created on the CPU may be moved to the device later. An instance keeps its device, even if it becomes a
+            // part of another object.
             let kept = self.is_own_class(function, call.func)
                 || matches!(self.cx.program.resolve_expr(self.module, call.func), Some(Resolved::Class(_)));
             let later = || {
@@ -112,7 +112,7 @@ impl File<'_> {
                     || self.results_follow(function, given.slot, at, !kept)
                     || self.is_placed_later(function, at)
             };
-            // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
+            // A call whose result is not used may load a checkpoint to the CPU, from where it is copied.
             let read = || given.own && self.is_statement(at);
             let along = || {
                 self.is_taken_along(function, at)
@@ -132,7 +132,7 @@ impl File<'_> {
         })
     }
 
-    /// Does nobody look at what is written there?
+    /// Is the expression a statement, so that its result is not used?
     fn is_statement(&self, at: Span) -> bool {
         self.ir.stmts.iter().any(|s| matches!(*s, Stmt::Expr(e) if self.ir.span(e) == at))
     }

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a device that a function is given, and overwrites.
+//! SD210 ignored-device-parameter: a function takes a device and overwrites it.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;
@@ -7,7 +7,7 @@ use crate::link::Resolved;
 use crate::rules::shared::file::File;
 
 impl File<'_> {
-    /// `device = torch.device("cuda" if … else "cpu")` before anybody has looked at the parameter.
+    /// `device = torch.device("cuda" if … else "cpu")`, before the function has read the parameter.
     pub(super) fn overwritten(&self, function: &Function, param: &Param) -> Option<Finding> {
         let own = Var::Local(param.slot);
         let sets = |&s: &StmtId| match *self.ir.stmt(s) {
@@ -36,7 +36,7 @@ impl File<'_> {
         }))
     }
 
-    /// `"cuda"`, `torch.device(…)`, or one of two such.
+    /// Is it `"cuda"`, `torch.device(…)`, or a choice between two of these?
     pub(super) fn chooses_device(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),

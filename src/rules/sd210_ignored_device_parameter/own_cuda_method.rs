@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a module's own `cuda()`, which is given a device and calls the base's without it.
+//! SD210 ignored-device-parameter: a module's own `cuda()` takes a device, and calls the base's without it.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a method is given a device and sends tensors to the one that its object has.
+//! SD210 ignored-device-parameter: a method takes a device, and moves tensors to the device of its object.
 
 use super::IGNORES_CALLER;
 use crate::finding::Finding;
@@ -25,14 +25,14 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
         return None;
     }
     if let Some(getter) = look.property() {
-        // Where what the object keeps is, whoever asks: what meets that has to go there.
+        // `self.device` is the device of the object's tensors. A tensor that meets them must go there, whatever the caller passes.
         if look.gives_place_of_parts(getter) {
             return None;
         }
         look.kept = look.kept_by(getter);
     }
     let statements: Vec<(&Stmt, Span)> = look.statements().collect();
-    // What is sent before its own device becomes the new one is sent to the old one.
+    // Before `self.device` changes to the new device, a move goes to the old one.
     let last = file
         .ir
         .block(function.body)
@@ -43,7 +43,7 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
     if statements.iter().any(|&(s, at)| decides(s, at)) {
         return None;
     }
-    // What is sent there at the end, or by a test of the parameter, is sent there on purpose.
+    // A move in a `return`, or under a test of the parameter, goes there on purpose.
     let purpose: Vec<Span> = statements
         .iter()
         .filter(|(s, _)| matches!(s, Stmt::Return(_)) || look.tests(s))
@@ -63,15 +63,16 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
     Some(found.help(format!("use the parameter: `{code}`")))
 }
 
-/// `x.to(self.device)` in a method of a class that has a device to run on besides, or `x.to(pipe.device)` in a function that
-/// is given such an object. The same of its parts: `x.to(self.vae.device)`. Gives what is asked for its device, too.
+/// `x.to(self.device)` in a method of a class that runs on another device while its parts are offloaded; or `x.to(pipe.device)` in a
+/// function with such an argument. The same for their parts: `x.to(self.vae.device)`. Also returns the name of the object whose device is
+/// read.
 pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<(String, Finding)> {
     let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
         || function.name.as_str().contains("offload");
     if moves {
         return None;
     }
-    // Most classes have no such device, which is told sooner than what a function does.
+    // Most classes have no such device, and it is faster to check that first.
     let (param, name, at) = function.params.iter().find_map(|p| {
         let own = p.name.as_str() == "self" && function.class.is_some();
         if !own && p.annotation.is_none() || !is_offloaded(file, function, p) {
@@ -104,8 +105,8 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
 }
 
 impl File<'_> {
-    /// The parts that the constructor of a class registers by name, `self.register_modules(vae=vae)`, if the class says in which
-    /// order they are offloaded.
+    /// The parts that the constructor of a class registers by name, `self.register_modules(vae=vae)`, if the class specifies the order in
+    /// which they are offloaded.
     fn registered_parts(&self, class: ClassId) -> Vec<Sym> {
         let key = ClassKey { module: self.module, class };
         if !says_order(self.ir, self.ir.class(class)) {
@@ -122,7 +123,7 @@ impl File<'_> {
     }
 }
 
-/// Is the parameter an object whose parts are offloaded: `self`, or by its annotation?
+/// Is the parameter an object whose parts are offloaded: `self`, or one with such an annotation?
 fn is_offloaded(file: &File<'_>, function: &Function, param: &Param) -> bool {
     match (function.class, param.annotation) {
         (Some(class), None) => offloads(file, ClassKey { module: file.module, class }),
@@ -135,7 +136,7 @@ fn is_offloaded(file: &File<'_>, function: &Function, param: &Param) -> bool {
     }
 }
 
-/// Is it the object that the method belongs to?
+/// Is it the object of the method?
 fn is_receiver(ir: &Module, method: &Function, e: ExprId) -> bool {
     method.params.first().is_some_and(|p| ir.expr(e) == Expr::Var(Var::Local(p.slot)))
 }
@@ -146,7 +147,7 @@ struct Look<'a> {
     function: &'a Function,
     receiver: Slot,
     device: Slot,
-    /// The attributes that `self.device` is worked out from, if that is a property.
+    /// The attributes that `self.device` is computed from, if it is a property.
     kept: Vec<Sym>,
 }
 
@@ -167,14 +168,14 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// `self.device`, or what that is worked out from.
+    /// Is it `self.device`, or an attribute from which that is computed?
     fn is_source(&self, e: ExprId) -> bool {
         self.is_own(e)
             || matches!(self.file.ir.expr(e), Expr::Attr { base, name }
                 if self.kept.contains(&name) && self.file.ir.expr(base) == Expr::Var(Var::Local(self.receiver)))
     }
 
-    /// The function behind `self.device`.
+    /// The getter of `self.device`.
     fn property(&self) -> Option<(ModIdx, FuncId)> {
         let program = self.file.cx.program;
         program.class(self.class()?).mro.iter().find_map(|k| {
@@ -193,7 +194,7 @@ impl<'a> Look<'a> {
         Some(ClassKey { module: self.file.module, class: self.function.class? })
     }
 
-    /// `next(self.parameters()).device`, `self.net.device`
+    /// Does the getter return the device of the object's tensors: `next(self.parameters()).device`, `self.net.device`?
     fn gives_place_of_parts(&self, (m, getter): (ModIdx, FuncId)) -> bool {
         let program = self.file.cx.program;
         let ir = &program.get(m).ir;
@@ -216,7 +217,7 @@ impl<'a> Look<'a> {
         read.collect()
     }
 
-    /// `super().to(device=device)`, where the method of the base, or another one of the object's own, makes it the object's device.
+    /// `super().to(device=device)`, if the base's method, or another method of the object, makes it the object's device.
     fn has_it_taken_over(&self, s: &Stmt) -> bool {
         let ir = self.file.ir;
         let (Stmt::Expr(e) | Stmt::Assign { value: e, .. }) = *s else { return false };
@@ -233,7 +234,7 @@ impl<'a> Look<'a> {
         let mut classes = program.class(class).mro.iter().skip(usize::from(above));
         match classes.find_map(|&k| Some((k.module, program.own_method(k, name)?))) {
             Some(method) => self.sets_device(method),
-            // PyTorch's own method moves what the property may look at.
+            // PyTorch's own method moves the tensors that the property may read.
             None => !self.kept.is_empty(),
         }
     }
@@ -260,7 +261,7 @@ impl<'a> Look<'a> {
         inside.any(|n| is(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
     }
 
-    /// Does the statement make the two devices one, or tell by the parameter what to return?
+    /// Does the statement make the two devices equal, or choose the result by the parameter?
     fn decides(&self, s: &Stmt) -> bool {
         let ir = self.file.ir;
         match *s {
@@ -297,7 +298,7 @@ impl<'a> Look<'a> {
     }
 
     fn sends_to_own(&self, call: Call<'_>) -> bool {
-        // `torch.cuda.current_stream(device=self.device)`: what is asked of a device sends nothing there.
+        // `torch.cuda.current_stream(device=self.device)`: a query about a device moves nothing there.
         let asks = |path| torch::call(path).is_some_and(|fact| fact.accelerator.is_some());
         let called = self.file.cx.program.resolve_expr(self.file.module, call.func);
         if matches!(called, Some(Resolved::External(path)) if asks(path)) {
@@ -333,15 +334,14 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Does each call give the method its object's own device, `self._run(x, self.device)`? Of one that is there for its own class
-    /// alone.
+    /// Does each call pass the object's own device to the method, as in `self._run(x, self.device)`? Only for private methods.
     fn is_given_own(&self, param: &Param) -> bool {
         let (ir, function) = (self.file.ir, self.function);
         if !function.is_private() {
             return false;
         }
         let index = function.params.iter().position(|p| p.slot == param.slot).unwrap_or(0);
-        // The object is no argument.
+        // The call has no argument for the object.
         let place = index.saturating_sub(1);
         let gives = |call: Call<'_>, of: ExprId| {
             argument(call, place, param.name).is_some_and(|given| match ir.expr(given) {

@@ -1,4 +1,4 @@
-//! SD210 ignored-device-parameter: a device that is given by position, and comes to another parameter than the one for devices.
+//! SD210 ignored-device-parameter: a device is passed by position, for another parameter than the callee's device.
 
 use super::callee_default::Callee;
 use crate::finding::Finding;
@@ -6,14 +6,14 @@ use crate::ir::{ArgKind, Expr, ExprId, Function, Param, ParamKind, Var};
 use crate::link::Resolved;
 use crate::rules::shared::file::File;
 
-/// `Metric(name, as_loss, device)` of `def __init__(self, name, as_loss, weight=None, device=None)`: the device is the weight now.
+/// `Metric(name, as_loss, device)` of `def __init__(self, name, as_loss, weight=None, device=None)`: the device becomes the weight.
 pub(super) fn to_another(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
     if !file.assignments(function, param.slot).is_empty() {
         return None;
     }
     file.inside(function).find_map(|(n, e, at)| {
         let Expr::Call(id) = e else { return None };
-        // In a function inside of this one, the same number is another variable.
+        // In a nested function, this number is another variable.
         if !file.is_directly_in(function, n) {
             return None;
         }
@@ -52,7 +52,7 @@ pub(super) fn to_another(file: &File<'_>, function: &Function, param: &Param) ->
 }
 
 impl File<'_> {
-    /// Is the function around this expression, by its number, this one and none inside of it?
+    /// Is the expression with this number in this function, and not in a nested one?
     fn is_directly_in(&self, function: &Function, n: usize) -> bool {
         u32::try_from(n)
             .is_ok_and(|n| std::ptr::eq(self.ir.function(self.ir.function_around(ExprId(n))), function))

@@ -1,7 +1,8 @@
-//! SD302 unregistered-submodule: a list of the modules that a constructor is given.
+//! SD302 unregistered-submodule: a list of modules that a constructor gets from its caller.
 //!
-//! `def __init__(self, parts: List[nn.Module])` says what is in the list, and `self.parts = list(parts)` registers none of it.
-//! That the module calls what it takes out of the list tells that they are parts of it, and nothing that it keeps out on purpose.
+//! The annotation in `def __init__(self, parts: List[nn.Module])` says that the list has modules, and `self.parts = list(parts)` registers
+//! none of them. The finding requires that the module calls the elements of the list. This shows that they are parts of it, and not left
+//! out on purpose.
 
 use crate::finding::Finding;
 use crate::ir::{Class, Expr, ExprId, FuncId, Function, Param, ParamKind, Slot, Stmt, Var};
@@ -10,7 +11,7 @@ use crate::rules::shared::file::{File, is_self};
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// SD302 unregistered-submodule, of what the caller gives
+/// SD302 unregistered-submodule, about modules from the caller
 pub(super) fn kept(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     file.constructed_modules()
@@ -20,7 +21,7 @@ pub(super) fn kept(cx: &Context<'_>) -> Vec<Finding> {
 }
 
 impl File<'_> {
-    /// The lists of given modules that a constructor keeps.
+    /// The lists of modules from the caller that a constructor stores.
     fn lists_of_given(&self, class: &Class, init: FuncId) -> Vec<Finding> {
         let function = self.ir.function(init);
         let given = function.params.iter().filter(|p| {
@@ -45,7 +46,7 @@ impl File<'_> {
         kept.map(|&(name, _, at)| self.resolved_finding(name, at)).collect()
     }
 
-    /// `super().__init__(*parts)`, `nn.ModuleList(parts)`: does the function give them to somebody, who may register them?
+    /// `super().__init__(*parts)`, `nn.ModuleList(parts)`: does the function pass them to other code, which may register them?
     fn are_handed_on(&self, function: &Function, given: &[Slot]) -> bool {
         const LOOKS: &[&str] = &["list", "tuple", "enumerate", "zip", "len"];
         let ir = self.ir;
@@ -66,7 +67,7 @@ impl File<'_> {
             .any(|(call, _)| call.args.iter().any(|a| mentions.iter().any(|&m| ir.span(a.value).contains(m))))
     }
 
-    /// `List[nn.Module]`, or of a class of the project's with weights.
+    /// Is it `List[nn.Module]`, or a list of a project's class with weights?
     fn says_modules(&self, annotation: ExprId) -> bool {
         let Expr::Index { base, index } = self.ir.expr(annotation) else { return false };
         let item = match self.ir.expr(index) {
@@ -82,7 +83,7 @@ impl File<'_> {
         }
     }
 
-    /// `self.name = value` in the function.
+    /// The assignments `self.name = value` in the function.
     fn own_lists(&self, function: &Function) -> Vec<(Sym, ExprId, Span)> {
         let body = self.ir.stmts_of(function);
         let stmts = self.ir.stmts[body.clone()].iter().zip(&self.ir.stmt_spans[body]);
@@ -106,7 +107,7 @@ impl File<'_> {
         let ir = self.ir;
         let one_of = |e: ExprId| matches!(ir.expr(e), Expr::Var(Var::Local(slot)) if given.contains(&slot));
         match ir.expr(value) {
-            // Another than those behind a `*` may be an `nn.ModuleList`, whatever the annotation says.
+            // A parameter other than `*parts` may be an `nn.ModuleList`, whatever its annotation says.
             Expr::Var(Var::Local(slot)) => {
                 let behind_star = |p: &&Param| p.slot == slot && p.kind == ParamKind::Star;
                 one_of(value) && function.params.iter().any(|p| behind_star(&p))

@@ -1,8 +1,8 @@
-//! SD302 unregistered-submodule: a list of what a resolver has made of modules or their names.
+//! SD302 unregistered-submodule: a list of modules that a resolver function returns.
 //!
-//! `def __init__(self, parts: List[Union[Part, str]])` takes modules, or the names of some, and
-//! `self.parts = [resolve(part) for part in parts]` makes a module of each name. What the resolver does is nobody's guess, but the
-//! annotation says what comes out of it, and that the module calls it says so, too.
+//! `def __init__(self, parts: List[Union[Part, str]])` takes modules or names of modules, and
+//! `self.parts = [resolve(part) for part in parts]` turns each name into a module. The resolver is not interpreted. The annotation says
+//! what it returns, and so does the module when it calls the elements.
 
 use std::sync::LazyLock;
 
@@ -21,12 +21,12 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// Methods of a class that moves, registers or lists for itself.
+/// Methods of a class that moves, registers or lists its parts itself.
 static OWN_BOOKS: LazyLock<[Sym; 8]> = LazyLock::new(|| {
     ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules", "add_module"]
         .map(Sym::new)
 });
-/// What registers in other ways than by an attribute.
+/// Methods that register a part in other ways than by an attribute.
 const REGISTERING: &[&str] = &[
     "add_module",
     "register_module",
@@ -38,14 +38,14 @@ const REGISTERING: &[&str] = &[
     "_modules",
 ];
 
-/// SD302 unregistered-submodule, of what comes from a resolver
+/// SD302 unregistered-submodule, about modules from a resolver
 pub(super) fn resolved(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     file.constructed_modules().into_iter().flat_map(|(class, init)| file.resolved_by(class, init)).collect()
 }
 
 impl<'a> File<'a> {
-    /// The classes of modules that leave it to PyTorch to move and list what they keep, with their constructors.
+    /// The classes of modules that rely on PyTorch to move and list their parts, with their constructors.
     pub(super) fn constructed_modules(&self) -> Vec<(&'a Class, FuncId)> {
         let mut found = Vec::new();
         for (key, class) in self.classes() {
@@ -61,7 +61,7 @@ impl<'a> File<'a> {
 }
 
 impl File<'_> {
-    /// Does the class know how to move or list what it keeps, or does a framework do it for it?
+    /// Does the class move or list its parts itself, or does a framework do it?
     pub(super) fn keeps_books(&self, key: ClassKey) -> bool {
         let program = self.cx.program;
         let moved = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.moves_for_user);
@@ -69,7 +69,7 @@ impl File<'_> {
             || OWN_BOOKS.iter().any(|&name| program.find_method(key, name).is_some())
     }
 
-    /// The lists of resolved modules that a constructor keeps.
+    /// The lists of resolved modules that a constructor stores.
     fn resolved_by(&self, class: &Class, init: FuncId) -> Vec<Finding> {
         let ir = self.ir;
         let function = ir.function(init);
@@ -106,7 +106,7 @@ impl File<'_> {
             .remedy([Remedy::Hold { attribute, class: "ModuleList" }])
     }
 
-    /// Does a constructor register by name, or in a container of PyTorch's?
+    /// Does a constructor register parts by name, or in a container of PyTorch?
     pub(super) fn registers(&self, init: FuncId) -> bool {
         let function = self.ir.function(init);
         (function.exprs.start..function.exprs.end).any(|n| {
@@ -119,7 +119,7 @@ impl File<'_> {
         })
     }
 
-    /// `List[Union[Part, str]]`, where `Part` is a class of modules with weights, as far as that can be told.
+    /// Is it `List[Union[Part, str]]`, where `Part` is a class of modules with weights, as far as is known?
     fn says_modules_or_names(&self, annotation: ExprId) -> bool {
         let Expr::Index { base, index } = self.ir.expr(annotation) else { return false };
         let Some(name) = self.ir.last_name(base) else { return false };
@@ -142,7 +142,7 @@ impl File<'_> {
         }
     }
 
-    /// The parts of `Union[…]`, `Optional[…]` and `A | B`.
+    /// The members of `Union[…]`, `Optional[…]` and `A | B`.
     fn kinds(&self, e: ExprId, kinds: &mut Vec<ExprId>) {
         match self.ir.expr(e) {
             Expr::Index { base, index } => {
@@ -167,8 +167,8 @@ impl File<'_> {
         self.ir.expr(e) == Expr::Var(Var::Unbound(Sym::new("str")))
     }
 
-    /// A class of modules of which some have weights: `nn.Module`, or one of the project that has some itself, or whose own
-    /// kinds have.
+    /// Is it a class of modules, some of which have weights? These are `nn.Module`, and classes of the project if they or their subclasses
+    /// have weights.
     pub(super) fn is_weighty_class(&self, e: ExprId) -> bool {
         match self.cx.program.resolve_expr(self.module, e) {
             Some(Resolved::External(path)) => {
@@ -181,7 +181,7 @@ impl File<'_> {
         }
     }
 
-    /// Does the class, or one that is derived from it in a file that this one leads to, make parameters or layers?
+    /// Does the class, or a subclass in a file that this one imports directly or indirectly, create parameters or layers?
     fn some_have_weights(&self, base: ClassKey) -> bool {
         let program = self.cx.program;
         let (mut seen, mut todo) = (FxHashSet::from_iter([self.module]), vec![self.module]);
@@ -205,7 +205,7 @@ impl File<'_> {
             .any(|call| span.contains(ir.span(call.func)) && self.makes_weights(key.module, call.func))
     }
 
-    /// `[resolve(part) for part in parts]`, of one of these parameters.
+    /// Is it `[resolve(part) for part in parts]`, for one of these parameters?
     fn resolves_each(&self, value: ExprId, taken: &[Slot]) -> bool {
         let ir = self.ir;
         let comp = match ir.expr(value) {
@@ -235,7 +235,7 @@ impl File<'_> {
         let Expr::Call(call) = ir.expr(comp.element) else { return false };
         let call = ir.call(call);
         let item = |e: ExprId| matches!(ir.expr(e), Expr::Var(var) if ir.binds(generator.target, var));
-        // A builtin gives no module, and a method is called on something else than the item.
+        // A builtin returns no module, and a method is called on another object than the element.
         let resolver = match ir.expr(call.func) {
             Expr::Var(Var::Unbound(_)) => false,
             Expr::Attr { base, .. } => !item(base),
@@ -247,7 +247,7 @@ impl File<'_> {
             && call.args.iter().any(|a| item(a.value))
     }
 
-    /// Does a method call what it takes out of the list: `for part in self.parts: x = part(x)`?
+    /// Does a method call the elements of the list: `for part in self.parts: x = part(x)`?
     pub(super) fn calls_items(&self, class: &Class, name: Sym) -> bool {
         let ir = self.ir;
         let is_list = |e: ExprId| {

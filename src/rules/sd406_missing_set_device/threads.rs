@@ -22,7 +22,7 @@ use crate::world::World;
 /// The largest number of functions that the rule follows from the start of a thread.
 const MAX_FUNCTIONS: usize = 24;
 
-/// The class of one thread, and the classes of several with the position of their initializer.
+/// The class of a single thread; and next, the classes of thread pools with the position of their initializer.
 const THREAD: &str = "threading.Thread";
 const POOLS: &[(&str, usize)] = &[
     ("concurrent.futures.ThreadPoolExecutor", 2),
@@ -88,7 +88,7 @@ impl File<'_> {
         Some(Started { at, runs: self.ir.calls().find_map(given)? })
     }
 
-    /// Is it the same variable of one function, or the same attribute of objects of one class?
+    /// Are both the same variable of one function, or the same attribute of objects of one class?
     fn is_kept(&self, pool: ExprId, e: ExprId) -> bool {
         let [a, b] = [pool, e].map(|e| self.ir.function_around(e));
         let same = match self.own_attribute(e) {
@@ -98,7 +98,7 @@ impl File<'_> {
         same && self.ir.names_the_same(pool, e)
     }
 
-    /// The variable or attribute that keeps the value.
+    /// The variable or attribute that stores the value.
     fn named(&self, value: ExprId) -> Option<ExprId> {
         self.ir.stmts.iter().find_map(|s| match s {
             Stmt::Assign { targets, value: v } if *v == value => match *self.ir.list(*targets) {
@@ -115,8 +115,7 @@ impl File<'_> {
         function_in(self, self.module, self.ir, e)
     }
 
-    /// Do this file and the files that it imports choose a device other than the first one, outside the functions that the
-    /// threads run?
+    /// Do this file and its imports choose a device other than the first one, outside the functions that the threads run?
     fn project_chooses(&self, started: &[Started]) -> bool {
         let (mut seen, mut open) = (FxHashSet::default(), vec![self.module]);
         while let Some(m) = open.pop() {
@@ -256,14 +255,14 @@ fn hangs_on_argument(ir: &Module, function: &Function, at: Span) -> bool {
         })
 }
 
-/// `torch.cuda.set_device(n)`, `torch.accelerator.set_device_index(n)`, `torch.cuda.device(n)`, `torch.cuda.stream(s)`: from there
-/// on another device is the current one.
+/// `torch.cuda.set_device(n)`, `torch.accelerator.set_device_index(n)`, `torch.cuda.device(n)`, `torch.cuda.stream(s)`: does the call
+/// change the current device?
 fn chooses(ir: &Module, call: Call<'_>) -> bool {
     let named = ir.last_name(call.func).is_some_and(|name| match name.as_str() {
         "device" | "stream" | "device_of" | "device_index" => !call.args.is_empty(),
         other => other.contains("set_device") || other.contains("setDevice"),
     });
-    // `torch.device("cuda:1")` names a device and does not choose it.
+    // `torch.device("cuda:1")` only names a device.
     let names = matches!(ir.expr(call.func), Expr::Attr { base, .. }
         if ir.last_name(base).is_some_and(|n| n.as_str() == "torch"));
     named && !names

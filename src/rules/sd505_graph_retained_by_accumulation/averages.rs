@@ -15,10 +15,10 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// More names that show that the author has thought about the graph.
+/// Additional names that show that the author has considered the graph.
 const ALSO: &[&str] = &["tolist", "backward", "is_grad_enabled"];
 
-/// SD505 graph-retained-by-accumulation, of averages in attributes
+/// SD505 graph-retained-by-accumulation, about averages in attributes
 pub(super) fn averaged(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
     let linked = cx.program.get(module);

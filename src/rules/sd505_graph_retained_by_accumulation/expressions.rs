@@ -1,4 +1,4 @@
-//! SD505 graph-retained-by-accumulation: expressions that name the same thing, and the sum so far among them.
+//! SD505 graph-retained-by-accumulation: compares expressions, and finds the sum so far in them.
 
 use crate::ir::{BinOp, Expr, ExprId, Module, Whole};
 use crate::span::Span;
@@ -11,7 +11,7 @@ pub(super) fn whole(ir: &Module, mut e: ExprId) -> ExprId {
     e
 }
 
-/// The sum so far, perhaps weighted: `total`, `0.9 * total`, `totals.get(key, 0)`.
+/// Is it the sum so far, perhaps with a weight: `total`, `0.9 * total`, `totals.get(key, 0)`?
 pub(super) fn is_so_far(ir: &Module, e: ExprId, target: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Binary { op: BinOp::Mul, left, right } => {

@@ -1,8 +1,7 @@
-//! SD505 graph-retained-by-accumulation: recurrent states that are carried from round to round with their graphs.
+//! SD505 graph-retained-by-accumulation: recurrent states that pass from iteration to iteration with their graphs.
 //!
-//! After `out, state = cell(x, state)`, each state keeps the graphs of all earlier ones. That is right if the program differentiates
-//! the loss of all iterations at the end. It is a leak if the program differentiates each iteration, or keeps the
-//! states for later.
+//! After `out, state = cell(x, state)`, each state keeps the graphs of all earlier ones. That is right if the program differentiates the
+//! loss of all iterations at the end. It is a leak if the program differentiates each iteration, or stores the states for later.
 
 use std::ops::Range;
 
@@ -18,14 +17,14 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// Names that show that the author has thought about the graph.
+/// Names that show that the author has considered the graph.
 pub(super) const THOUGHT_OF: &[&str] =
     &["detach", "detach_", "no_grad", "inference_mode", "data", "set_grad_enabled", "item", "numpy"];
 
-/// Modules of PyTorch that take a state and return a new one.
+/// PyTorch's modules that take a state and return a new one.
 const RECURRENT: &[&str] = &["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"];
 
-/// SD505 graph-retained-by-accumulation, of states
+/// SD505 graph-retained-by-accumulation, about states
 pub(super) fn carried(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
     let ir = &cx.program.get(module).ir;
@@ -46,7 +45,7 @@ struct File<'a> {
     module: ModIdx,
     ir: &'a Module,
     round: Span,
-    /// The numbers of its statements.
+    /// The indices of its statements.
     body: Range<usize>,
 }
 
@@ -255,7 +254,7 @@ impl File<'_> {
         }
     }
 
-    /// Is the state a pair, as that of an LSTM, or one tensor? Gives nothing for layers of both kinds, and for none.
+    /// Is the state a pair, as for an LSTM, or one tensor? `None` if the layer can be of both kinds, or is of neither.
     fn gives_pairs(&self, call: Call<'_>) -> Option<bool> {
         let recurrent = |path: Sym| {
             let name = path.as_str().rsplit('.').next().unwrap_or_default();

@@ -164,7 +164,7 @@ impl File<'_> {
         }
     }
 
-    /// Does the statement assign another value to the sum, or to the container of the sum?
+    /// Does the statement assign a new value to the sum, or to the container of the sum?
     fn is_given_anew(&self, stmt: &Stmt, sum: ExprId) -> bool {
         let ir = self.ir;
         let is_it = |&t: &ExprId| same(ir, t, sum) || same(ir, t, whole(ir, sum));

@@ -6,7 +6,7 @@ use crate::rules::shared::test_code::helps_tests;
 use crate::span::Place;
 use crate::torch;
 
-/// The place to report: where the device was written, if that is known; else where it is used.
+/// The place to report: where the device is written, if known, and otherwise the use. Also returns the use if it is another place.
 pub fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place>) {
     match origin {
         Some(o) => (o, Some(event.place)),
@@ -14,8 +14,8 @@ pub fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place>) {
     }
 }
 
-/// Does the file's, its folder's, the class's or the function's name say that it is the one for this back end
-/// (`mps_accelerator.py`, `class NpuBackend`)? Then who uses it has chosen.
+/// Does the name of the file, folder, class or function say that the code is for this back end (`mps_accelerator.py`, `class NpuBackend`)?
+/// Then its callers have chosen the back end.
 pub fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
     let named = |name: &str| name.to_ascii_lowercase().contains(backend);
     let file = cx.sources.get(place.file);
@@ -33,8 +33,8 @@ pub fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
 /// Words for accelerators in the names of files and classes.
 const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa", "sdaa"];
 
-/// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
-/// its file refuses to go on without one elsewhere.
+/// Have the callers of this function chosen an accelerator? The name of its file, class or base says so, or another function of the file
+/// refuses to run without one.
 pub fn chosen(event: &Event, cx: &Context<'_>) -> bool {
     (cx.cuda_only || event.cuda_only) && !several_gpus(event)
         || event.symbolic
@@ -44,7 +44,7 @@ pub fn chosen(event: &Event, cx: &Context<'_>) -> bool {
                 || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
 }
 
-/// Does it go wrong on another GPU than the current one, and not where there is none?
+/// Does the event fail on a GPU other than the current one, rather than without a GPU?
 fn several_gpus(event: &Event) -> bool {
     event.in_module && event.bite.world.has_cuda()
 }
@@ -62,7 +62,7 @@ fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
     })
 }
 
-/// Are all places that fail for this reason fixed by another device in a literal? A call of `.cuda()` moves to CUDA in any case.
+/// Does another device in the literal fix all places that fail for this reason? A call of `.cuda()` moves to CUDA in any case.
 pub fn decides_all(event: &Event, place: Place, cx: &Context<'_>) -> bool {
     let is_text = |&at: &Place| cx.sources.text(at).starts_with(['"', '\'']);
     event.also.iter().all(|later| {

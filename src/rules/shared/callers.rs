@@ -17,7 +17,7 @@ pub fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
         && (in_tests(event.place, cx) || given && in_tests(here, cx) || given && tries_itself(event, cx))
 }
 
-/// Is it a method `def test(self):` of a module, interpreted for itself? It decides where its tensors and the module are.
+/// Is it a method `def test(self):` of a module, interpreted as an entry point? It decides where its tensors and the module are.
 fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
     let (Some(module), Some(entry)) = (cx.program.module_of(cx.file), event.entry) else { return false };
     let function = cx.program.get(module).ir.function(entry);
@@ -30,7 +30,7 @@ fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
 /// Do the callers decide? A helper with visible callers is judged by their arguments, and CPU-only code stays on the CPU.
 pub fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     match other.device {
-        // A function that CPU-only code calls works on the CPU as well.
+        // A function that CPU-only code calls also works on the CPU.
         DeviceName::Varies(_) => {
             let mut places = std::iter::once(event.place).chain(event.stack.iter().copied());
             event.callers_decide || places.any(|place| host_code(place, cx))

@@ -8,7 +8,7 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::{Backend, World};
 
-/// The function that waits for the device of a world.
+/// The function that waits for the device of this world.
 pub const fn synchronize(world: World) -> &'static str {
     match world {
         World::With(Backend::Mps) => "torch.mps.synchronize()",
@@ -29,7 +29,7 @@ pub struct CallAt<'a> {
 }
 
 impl<'a> CallAt<'a> {
-    /// Gives nothing if there is no call at this place.
+    /// The call at this place; `None` if there is none.
     pub fn new(cx: &'a Context<'a>, place: Place) -> Option<Self> {
         let (module, ir, e) = expression(cx, place, |e| matches!(e, Expr::Call(_)))?;
         let Expr::Call(id) = ir.expr(e) else { return None };
@@ -49,7 +49,7 @@ impl<'a> CallAt<'a> {
         }
     }
 
-    /// The same as text.
+    /// The path as text.
     pub fn function(&self) -> Option<&'static str> {
         self.path().map(|path| path.as_str())
     }
@@ -196,7 +196,7 @@ impl<'a> CallAt<'a> {
         Some(format!("{}{comma}{keyword}={value})", inner.trim_end_matches([',', ' '])))
     }
 
-    /// The code after this call, in a longer chain of calls that begins with it.
+    /// The rest of a longer chain of calls that begins with this call.
     pub fn rest_of(&self, chain: Place) -> &'a str {
         self.cx.sources.text(Place { span: Span::new(self.place.span.end, chain.span.end), ..chain })
     }

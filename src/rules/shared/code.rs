@@ -5,9 +5,9 @@ use crate::link::ModIdx;
 use crate::rules::check::Context;
 use crate::span::Place;
 
-/// Longer expressions are not quoted in a message.
+/// The length of the longest expression that a message quotes.
 const MAX_TEXT: usize = 80;
-/// Longer code is not quoted in a help.
+/// The length of the longest code that a help quotes.
 const MAX_LINE: usize = 110;
 
 /// The code at a place, if a message can quote it.
@@ -42,7 +42,7 @@ pub fn is_statement(cx: &Context<'_>, place: Place) -> bool {
     around(cx, place).is_some_and(|(before, after)| before.is_empty() && after.is_empty())
 }
 
-/// Can a conditional expression stand where this expression is, without brackets?
+/// Can a conditional expression replace this expression without parentheses?
 pub fn stands_alone(cx: &Context<'_>, place: Place) -> bool {
     around(cx, place).is_some_and(|(before, after)| {
         let before = before.trim_end();
@@ -52,7 +52,7 @@ pub fn stands_alone(cx: &Context<'_>, place: Place) -> bool {
     })
 }
 
-/// The expression in parentheses where an operator makes them necessary: a method can be called on it.
+/// The expression as an operand of a method call, in parentheses if necessary.
 pub fn operand(cx: &Context<'_>, place: Place) -> Option<String> {
     let code = text(cx, place)?;
     let plain = |e: &Expr| matches!(e, Expr::Var(_) | Expr::Attr { .. } | Expr::Call(_) | Expr::Index { .. });
@@ -66,7 +66,7 @@ pub fn variable<'a>(cx: &'a Context<'_>, place: Place) -> Option<&'a str> {
     expression(cx, place, is_name).and_then(|_| text(cx, place))
 }
 
-/// What an assignment to the target at this place, or an assignment that is this statement, assigns: the target, the value and its text.
+/// The assignment whose target, or which itself, is at this place: the target, the value and its text.
 pub fn assigned<'a>(cx: &'a Context<'_>, at: Place) -> Option<(&'a str, Expr, &'a str)> {
     let ir = &cx.program.get(cx.program.module_of(at.file)?).ir;
     let code = |e: ExprId| cx.sources.text(Place { span: ir.span(e), ..at });
@@ -84,7 +84,7 @@ pub fn assigned<'a>(cx: &'a Context<'_>, at: Place) -> Option<(&'a str, Expr, &'
     })
 }
 
-/// The expression at a place that the condition holds for, with its module.
+/// The expression at a place that satisfies the condition, with its module.
 pub fn expression<'a>(
     cx: &'a Context<'_>,
     place: Place,
@@ -96,7 +96,7 @@ pub fn expression<'a>(
     Some((module, ir, ExprId(u32::try_from(n).ok()?)))
 }
 
-/// What the line has before the expression and after it, without indentation and comment.
+/// The text of the line before and after the expression, without indentation and comment.
 fn around<'a>(cx: &'a Context<'_>, place: Place) -> Option<(&'a str, &'a str)> {
     if cx.sources.text(place).contains('\n') {
         return None;
@@ -109,7 +109,7 @@ fn around<'a>(cx: &'a Context<'_>, place: Place) -> Option<(&'a str, &'a str)> {
     Some((before, without_comment(after).trim_end()))
 }
 
-/// The line without its comment. A `#` in a string begins none.
+/// The line without its comment. A `#` in a string does not begin a comment.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     for (at, c) in line.char_indices() {

@@ -1,4 +1,4 @@
-//! Names that say that something is a device.
+//! Names of devices.
 
 /// `device`, `dev`, `main_device`: is it a name for a device?
 pub fn is_device_name(name: &str) -> bool {

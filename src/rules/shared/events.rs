@@ -5,7 +5,7 @@ use crate::flow::event::{Bite, Event, Kind, Step};
 use crate::flow::value::Reason;
 use crate::span::Place;
 
-/// A finding shows at most this many other places.
+/// How many other places a finding shows at most.
 pub const MAX_RELATED: usize = 6;
 
 /// A finding about an event, with the event's world and condition, and the calls that led there.
@@ -33,7 +33,7 @@ pub fn with_stack(mut f: Finding, event: &Event) -> Finding {
             f.related.push(Label::call(site));
         }
     }
-    // The outermost call is in the file that the finding belongs to. Of two tensors that meet elsewhere the innermost one there
+    // The outermost call is in the file of the finding. Of two tensors that meet in another file, the innermost place in the finding's file
     // says more.
     let own = |site: &&Place| event.stack.first().is_some_and(|first| first.file == site.file);
     let meets = matches!(event.kind, Kind::Mismatch { .. });
@@ -51,10 +51,10 @@ pub fn with_stack(mut f: Finding, event: &Event) -> Finding {
     f
 }
 
-/// A finding shows at most this many later places that fail for the same reason.
+/// How many later places that fail for the same reason a finding shows at most.
 const MAX_ALSO: usize = 12;
 
-/// Their label.
+/// The label of these places.
 const ALSO: &str = "also needs it";
 
 /// The label of a later place that does not need the device but raises on it.
@@ -65,7 +65,7 @@ pub fn with_also(f: Finding, event: &Event) -> Finding {
     with_also_said(f, event, ALSO)
 }
 
-/// Adds the later places of the same cause, with these words.
+/// Adds the later places of the same cause, with this label.
 pub fn with_also_said(mut f: Finding, event: &Event, said: &str) -> Finding {
     for (n, also) in event.also.iter().enumerate() {
         let role = Role::Repeated { through: also.through.clone() };
@@ -82,7 +82,7 @@ pub fn with_also_said(mut f: Finding, event: &Event, said: &str) -> Finding {
     f
 }
 
-/// Where a device comes from, without the device.
+/// The origin of a device, without the device.
 pub fn reason(step: &Step) -> &'static str {
     match step.reason {
         Reason::Default => "made here without `device=`",
@@ -105,7 +105,7 @@ pub fn reason(step: &Step) -> &'static str {
     }
 }
 
-/// Where a device comes from, with the device: "moved here to `cuda`".
+/// The origin of a device, with the device: "moved here to `cuda`".
 pub fn origin(step: &Step, on: &str) -> String {
     let how = reason(step);
     match step.reason {
@@ -116,7 +116,7 @@ pub fn origin(step: &Step, on: &str) -> String {
     }
 }
 
-/// Does the place give a device, and not a tensor?
+/// Is the origin a device, and not a tensor?
 const fn is_device(reason: Reason) -> bool {
     matches!(reason, Reason::Literal | Reason::Defaulted | Reason::Text | Reason::Number)
 }

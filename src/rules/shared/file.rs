@@ -1,4 +1,4 @@
-//! What rules that read the intermediate representation of a whole file, not events, start from.
+//! The common base of rules that read the intermediate representation of a file instead of events.
 
 use crate::rules::check::Context;
 use std::cell::RefCell;
@@ -11,17 +11,17 @@ use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self, State};
 
-/// One file. Each rule that reads files adds its own questions to it.
+/// A file. Rules that read files add methods to it.
 pub struct File<'a> {
     pub cx: &'a Context<'a>,
     pub module: ModIdx,
     pub ir: &'a Module,
-    /// The classes, among the files that this one leads to, that a class is a base of, once somebody has asked.
+    /// The subclasses of a class among the files that this one imports directly or indirectly. A cache.
     pub mixed: RefCell<BTreeMap<ClassKey, Rc<[ClassKey]>>>,
 }
 
 impl<'a> File<'a> {
-    /// The file that is being judged; nothing if it could not be read.
+    /// The file of the context; `None` if it could not be read.
     pub fn of(cx: &'a Context<'a>) -> Option<Self> {
         let module = cx.program.module_of(cx.file)?;
         Some(Self::new(cx, module, &cx.program.get(module).ir))
@@ -45,7 +45,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The expressions of a function, each with its number and its place.
+    /// The expressions of a function, each with its index and its span.
     pub fn inside(&self, function: &Function) -> impl Iterator<Item = (usize, Expr, Span)> {
         let body = function.exprs.start as usize..function.exprs.end as usize;
         let exprs = body.clone().zip(&self.ir.exprs[body.clone()]).zip(&self.ir.expr_spans[body]);
@@ -60,7 +60,7 @@ impl<'a> File<'a> {
         })
     }
 
-    /// Does calling this make a parameter, or a layer of PyTorch's that has some?
+    /// Does a call of this create a parameter, or a layer of PyTorch with parameters?
     pub fn makes_weights(&self, module: ModIdx, func: ExprId) -> bool {
         match self.cx.program.resolve_expr(module, func) {
             Some(Resolved::External(path)) => {
@@ -72,7 +72,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// What a method gives to `self.name`, in order.
+/// The values that a method assigns to `self.name`, in order.
 pub fn given_to_own(ir: &Module, method: &Function, name: Sym) -> Vec<ExprId> {
     let own =
         |&t: &ExprId| matches!(ir.expr(t), Expr::Attr { base, name: n } if n == name && is_self(ir, base));
@@ -83,7 +83,7 @@ pub fn given_to_own(ir: &Module, method: &Function, name: Sym) -> Vec<ExprId> {
     given.collect()
 }
 
-/// `self.name = value` in a method, wherever it stands in it, with the place of the statement.
+/// The assignments `self.name = value` anywhere in a method, with the spans of the statements.
 pub fn assigned_to_own(ir: &Module, f: FuncId) -> Vec<(Sym, ExprId, Span)> {
     let body = ir.stmts_of(ir.function(f));
     let mut assigned = Vec::new();
@@ -104,7 +104,7 @@ pub fn assigned_to_own(ir: &Module, f: FuncId) -> Vec<(Sym, ExprId, Span)> {
     assigned
 }
 
-/// Is it the first variable of a function, which a method is given as its instance?
+/// Is it the first variable of a function, which is the instance in a method?
 pub fn is_self(ir: &Module, e: ExprId) -> bool {
     ir.expr(e) == Expr::Var(Var::Local(0))
 }

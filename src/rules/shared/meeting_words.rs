@@ -1,4 +1,4 @@
-//! An operation on two devices in words: "`x + noise` raises if `x` is on a GPU: `noise` is on the CPU".
+//! Messages about an operation on two devices: "`x + noise` raises if `x` is on a GPU: `noise` is on the CPU".
 
 use crate::flow::event::{DeviceName, Event, Gives, Meeting, Operand};
 use crate::flow::value::Reason;
@@ -10,9 +10,9 @@ use crate::rules::shared::naming::is_short;
 use crate::span::{Place, Span};
 use crate::world::{Backend, World};
 
-/// Messages do not repeat a longer operand.
+/// The length of the longest operand that a message repeats.
 pub const MAX_OPERAND: usize = 50;
-/// Nor a longer operation.
+/// The length of the longest operation that a message repeats.
 const MAX_OPERATION: usize = 60;
 
 /// The message of an operation that raises: which operation, and where both sides are.
@@ -48,16 +48,16 @@ pub fn raises_here(event: &Event, cx: &Context<'_>) -> String {
 pub struct Side<'a> {
     name: Option<String>,
     several: bool,
-    /// It is the argument `device=…`.
+    /// Whether it is the argument `device=…`.
     is_argument: bool,
     place: Place,
     device: &'a DeviceName,
-    /// The outside value is a device, and not something that is on a device.
+    /// Whether the outside value is a device, and not a value on a device.
     is_device: bool,
 }
 
 impl<'a> Side<'a> {
-    /// By the text of the expression.
+    /// A side named by the text of its expression.
     pub fn of(side: &'a Operand, event: &Event, cx: &Context<'_>) -> Self {
         let own = Some(side.place).filter(|&place| place != event.place);
         let own = own.and_then(|place| quoted(place, MAX_OPERAND, cx).or_else(|| shortened(place, cx)));
@@ -72,7 +72,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// By another name, in backquotes.
+    /// A side with another name, in backquotes.
     pub fn named(side: &'a Operand, name: Option<String>) -> Self {
         Self {
             name,
@@ -84,7 +84,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// What decides the device, if that came from outside: "`x`", "the module".
+    /// The outside value that decides the device: "`x`", "the module".
     fn decider(&self) -> Option<String> {
         match self.device {
             DeviceName::Known(_) => None,
@@ -94,7 +94,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// `x` or `x.view(-1)`, where `x` decides the device.
+    /// Is it `x` or `x.view(-1)`, where `x` decides the device?
     fn is_part_of_decider(&self) -> bool {
         let (Some(name), Some(decider)) = (&self.name, self.decider()) else { return false };
         let decider = decider.trim_matches('`');
@@ -113,7 +113,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// "`x` is on `cuda`"; nothing where the condition says that.
+    /// "`x` is on `cuda`"; `None` if the condition says that.
     fn clause(&self, is_second: bool) -> Option<String> {
         if !self.is_device && self.is_part_of_decider() {
             return None;
@@ -143,13 +143,13 @@ fn called(side: &Operand, event: &Event, cx: &Context<'_>) -> Option<String> {
     Some(layer(Place { span: ir.span(ir.call(call).func), ..side.place }, cx))
 }
 
-/// A module that is called, by the text of what is called: `self.linear` also for `self.linear.forward`.
+/// A called module, by the text of the callee: `self.linear` also for `self.linear.forward`.
 pub fn layer(func: Place, cx: &Context<'_>) -> String {
     let text = quoted(func, MAX_OPERAND, cx).filter(|_| !is_function(func, cx));
     text.map_or_else(|| "the module".to_owned(), |text| text.replace(".forward`", "`"))
 }
 
-/// Does a library's function run the module, as `torch.onnx.export` does?
+/// Does a function of a library run the module, as `torch.onnx.export` does?
 pub fn is_function(func: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(func.file) else { return false };
     let ir = &cx.program.get(module).ir;
@@ -160,7 +160,7 @@ pub fn is_function(func: Place, cx: &Context<'_>) -> bool {
     e.is_some_and(|e| matches!(cx.program.resolve_expr(module, e), Some(Resolved::External(_))))
 }
 
-/// Is it the argument `device=…` of a call, by which the result is on a device?
+/// Is it the argument `device=…` of a call, which decides the device of the result?
 pub fn is_device_argument(place: Place, cx: &Context<'_>) -> bool {
     let ir = cx.program.module_of(place.file).map(|module| &cx.program.get(module).ir);
     ir.is_some_and(|ir| {
@@ -170,7 +170,7 @@ pub fn is_device_argument(place: Place, cx: &Context<'_>) -> bool {
     })
 }
 
-/// The call that makes the tensor, if that is in the file of the operation: `torch.zeros(3)`.
+/// The call that creates the tensor, if it is in the file of the operation: `torch.zeros(3)`.
 fn creation(side: &Operand, event: &Event, cx: &Context<'_>) -> Option<String> {
     let step =
         side.chain.last().filter(|step| step.place.file == event.place.file && step.place != event.place)?;
@@ -178,7 +178,7 @@ fn creation(side: &Operand, event: &Event, cx: &Context<'_>) -> Option<String> {
     quoted(step.place, MAX_OPERAND, cx).or_else(|| shortened(step.place, cx)).filter(|_| makes)
 }
 
-/// What an assignment changes (`x += y`, `x.grad = y`), or the value that it stores through an index.
+/// The target of an assignment (`x += y`, `x.grad = y`), or the value that it stores through an index.
 fn assigned(side: &Operand, event: &Event, cx: &Context<'_>) -> Option<String> {
     let (_, what, ..) = mismatch(event)?;
     let ir = &cx.program.get(cx.program.module_of(event.place.file)?).ir;
@@ -232,7 +232,7 @@ fn is_display(place: Place, cx: &Context<'_>) -> bool {
     matches!(ir.and_then(|ir| expression(ir, place)), Some(Expr::List(_) | Expr::Tuple(_)))
 }
 
-/// On which devices the operation raises, if a side is wherever others put it.
+/// The devices for which the operation raises, if other code decides the device of a side.
 fn condition(sides: &[Side<'_>; 2], event: &Event) -> Option<String> {
     let [a, b] = sides;
     match (a.decider(), b.decider()) {
@@ -263,7 +263,7 @@ fn unless(decider: &str, is_device: bool, fixed: &DeviceName, event: &Event) -> 
 fn places(sides: &[Side<'_>; 2]) -> String {
     let [a, b] = sides;
     let known = |side: &Side<'_>| matches!(side.device, DeviceName::Known(_));
-    // Two elements of one list.
+    // Both sides are elements of one list.
     if let (Some(name), true) = (&a.name, a.place == b.place && a.name == b.name) {
         return format!("{name} has a tensor {} and a tensor {}", a.on(), b.on());
     }
@@ -279,7 +279,7 @@ fn places(sides: &[Side<'_>; 2]) -> String {
     clauses.join(", ")
 }
 
-/// The operation in backquotes: its text, or what it is if that is long.
+/// The operation in backquotes: its text, or its kind if the text is long.
 pub fn operation(what: &str, place: Place, cx: &Context<'_>) -> String {
     let sign = what.trim_matches('`');
     let sign = sign.rsplit(' ').next().filter(|_| sign.starts_with('.')).unwrap_or(sign);
@@ -315,7 +315,7 @@ pub fn quoted(place: Place, longest: usize, cx: &Context<'_>) -> Option<String> 
     (is_short(text) && text.len() <= longest && !text.contains('`')).then(|| format!("`{text}`"))
 }
 
-/// The expression with a method called on it: `(a + b).to(device)`. Nothing for what is long or may be no tensor.
+/// The expression with a method call: `(a + b).to(device)`. `None` if it is long or may not be a tensor.
 pub fn with_method(side: &Operand, event: &Event, method: &str, cx: &Context<'_>) -> Option<String> {
     let place = side.place;
     let ir = &cx.program.get(cx.program.module_of(place.file)?).ir;
@@ -342,6 +342,6 @@ fn is_element(ir: &Module, place: Place, call: Place) -> bool {
 }
 
 fn expression(ir: &Module, at: Place) -> Option<Expr> {
-    // An expression comes after its parts.
+    // An expression has a higher index than its parts.
     (0..ir.exprs.len()).rev().find(|&n| ir.expr_spans[n] == at.span).map(|n| ir.exprs[n])
 }

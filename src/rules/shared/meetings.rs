@@ -1,4 +1,4 @@
-//! Two tensors that meet: findings about them, and where each of them comes from.
+//! Findings about two tensors that meet, and the origins of their devices.
 
 use crate::finding::{Code, Finding, Label};
 use crate::flow::event::{Event, Kind, Meeting, Operand};
@@ -21,7 +21,7 @@ pub fn meeting_finding(code: Code, event: &Event, message: String, cx: &Context<
     let f = finding(code, event, message, event.place, "the two devices meet here");
     let mut f = sides(f, stray, other);
     f.stray_from = made(stray).map(|(place, _)| place);
-    // A device literal is no mistake by itself.
+    // A device literal alone is no mistake.
     f.suspects.extend(stray.chain.iter().filter(|s| s.reason != Reason::Literal).map(|s| s.place));
     Some(with_stack(f, event).assume(of_meeting(event, cx)))
 }

@@ -5,7 +5,8 @@ use crate::rules::check::Context;
 use crate::rules::shared::naming::Spot;
 use crate::span::Place;
 
-/// The device of the module whose method is around this place: of an input, or of the module's parameters. Nothing in the constructor.
+/// The device of the module whose method contains this place: the device of an input, or of the module's parameters. `None` in the
+/// constructor.
 pub fn module_device(cx: &Context<'_>, at: Place) -> Option<String> {
     let ir = &cx.program.get(cx.program.module_of(at.file)?).ir;
     if ir.function_at(at.span)?.name.as_str() == "__init__" {

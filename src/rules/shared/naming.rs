@@ -1,4 +1,4 @@
-//! Names for helps: expressions that mean the same at the place of the corrected code.
+//! Names in helps: expressions that have the same meaning at the place of the corrected code.
 
 use crate::flow::event::{DeviceName, Gives, Operand};
 use crate::flow::is_module_class;
@@ -8,9 +8,9 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::check::Context;
 use crate::span::{Place, Span};
 
-/// Longer texts are not repeated in a help.
+/// The length of the longest text that a help repeats.
 const MAX_TEXT: usize = 60;
-/// Nor are longer lines.
+/// The length of the longest line in a help.
 const MAX_LINE: usize = 110;
 
 /// A place for corrected code.
@@ -22,13 +22,14 @@ pub struct Spot<'a> {
 }
 
 impl<'a> Spot<'a> {
-    /// Nothing for a file that is not part of the program.
+    /// A spot at this place; `None` if the file is not part of the program.
     pub fn new(cx: &'a Context<'a>, at: Place) -> Option<Self> {
         let module = cx.program.module_of(at.file)?;
         Some(Self { cx, module, ir: &cx.program.get(module).ir, at })
     }
 
-    /// The device of one side, as it can be written here: `hidden.device`, `args.device`, `next(self.parameters()).device`.
+    /// An expression for the device of one side, as it can be written here: `hidden.device`, `args.device`,
+    /// `next(self.parameters()).device`.
     pub fn device(&self, side: &Operand) -> Option<String> {
         let expression = || self.name(side.place);
         match side.gives {
@@ -40,7 +41,7 @@ impl<'a> Spot<'a> {
         .or_else(|| self.own_module(side))
     }
 
-    /// The path of PyTorch's function that is called here.
+    /// The path of the PyTorch function that is called here.
     pub fn function(&self) -> Option<String> {
         let is_call =
             |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
@@ -53,7 +54,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// The call whose result the method here is called on, and the path of its function.
+    /// The call whose result is the receiver of the method here, and the path of its function.
     pub fn made_of(&self) -> Option<String> {
         let is_call =
             |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
@@ -62,7 +63,7 @@ impl<'a> Spot<'a> {
         Self { at: Place { span: self.ir.span(base), ..self.at }, ..*self }.function()
     }
 
-    /// The expression at a place of the same file, if it is a name or a chain of attributes that means the same here.
+    /// The expression at a place of the same file, if it is a name or a chain of attributes that has the same meaning here.
     pub fn name(&self, of: Place) -> Option<String> {
         if of.file != self.at.file {
             return None;
@@ -84,7 +85,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Has the function's variable been bound here, and to what it is at that use?
+    /// Is the function's variable bound here, to the same value as at that use?
     fn has(&self, func: FuncId, slot: Slot, used: Span) -> bool {
         let function = self.ir.function(func);
         let inside = func == FuncId(0) || function.span.contains(self.at.span);
@@ -93,7 +94,7 @@ impl<'a> Spot<'a> {
             return false;
         }
         let bound: Vec<Span> = self.bindings(function, slot);
-        // A file's functions run after its body.
+        // The functions of a file run after its body.
         let later = func == FuncId(0) && self.ir.function_at(self.at.span).is_some();
         let here = self.at.span;
         let given = function.params.iter().any(|p| p.slot == slot);
@@ -105,14 +106,14 @@ impl<'a> Spot<'a> {
         (given || later || bound.iter().any(|at| before(&at))) && !bound.iter().any(again)
     }
 
-    /// The statements that bind a function's variable: of a loop or a `with`, the head.
+    /// The statements that bind a function's variable. For a loop or a `with`, only the head.
     fn bindings(&self, function: &Function, slot: Slot) -> Vec<Span> {
         let global = function.span == self.ir.functions[0].span;
         let named = |n: usize| {
             self.ir.exprs[n] == Expr::Var(Var::Local(slot))
                 || global && self.ir.exprs[n] == Expr::Var(Var::Global(slot))
         };
-        // A value is numbered before what it is put into.
+        // A value has a lower index than its target.
         let within = |t: ExprId, n: usize| self.ir.span(t).contains(self.ir.expr_spans[n]);
         let is_it = |t: ExprId| self.ir.exprs_in(t).any(|n| within(t, n) && named(n));
         let plain =
@@ -136,7 +137,7 @@ impl<'a> Spot<'a> {
         self.ir.stmts_of(function).filter_map(binds).collect()
     }
 
-    /// Is every block around the binding around this place, too?
+    /// Is this place in every block that contains the binding?
     fn leads_here(&self, binding: Span) -> bool {
         self.ir.stmts.iter().all(|s| {
             blocks(self.ir, s).into_iter().flatten().all(|block| {
@@ -152,7 +153,7 @@ impl<'a> Spot<'a> {
         Some(Span { start: self.ir.stmt_span(*first).start, end: self.ir.stmt_span(*last).end })
     }
 
-    /// The device of the module, if both this place and the other one are in methods of the same class of modules.
+    /// The device of the module, if this place and the other one are in methods of the same module class.
     pub fn same_module(&self, other: Place) -> Option<String> {
         let class = |at: Place| self.ir.function_at(at.span)?.class.filter(|_| at.file == self.at.file);
         let class = class(self.at).filter(|&own| class(other) == Some(own))?;
@@ -161,7 +162,7 @@ impl<'a> Spot<'a> {
         is_module_class(self.cx.program, key).then(|| device_of_module(receiver.name.as_str()))
     }
 
-    /// By what the outside thing is called that decides the device: `args.device`, `x`.
+    /// The name of the outside value that decides the device: `args.device`, `x`.
     fn outside(&self, side: &Operand) -> Option<String> {
         let symbol = side.symbol.as_ref()?;
         let text = symbol.text.as_str();
@@ -173,7 +174,7 @@ impl<'a> Spot<'a> {
         if symbol.names {
             return Some(text.to_owned());
         }
-        // A module is no tensor.
+        // A module has no `.device` like a tensor.
         if self.is_receiver_of_module(text) {
             return None;
         }
@@ -182,14 +183,14 @@ impl<'a> Spot<'a> {
         Some(if self.ir.calls().any(called) { device_of_module(text) } else { format!("{text}.device") })
     }
 
-    /// Is it a parameter of the function around, which nothing there puts another thing in?
+    /// Is it a parameter of the function around that the function never assigns?
     fn is_given(&self, name: &str) -> bool {
         let Some(function) = self.ir.function_at(self.at.span) else { return false };
         let param = function.params.iter().find(|p| p.name.as_str() == name);
         param.is_some_and(|p| self.bindings(function, p.slot).is_empty())
     }
 
-    /// Is that the module whose method this is?
+    /// Is it the module to which this method belongs?
     fn is_receiver_of_module(&self, name: &str) -> bool {
         let Some(function) = self.ir.function_at(self.at.span) else { return false };
         let receiver = function.params.first().is_some_and(|p| p.name.as_str() == name);
@@ -197,7 +198,7 @@ impl<'a> Spot<'a> {
         receiver && class.is_some_and(|class| is_module_class(self.cx.program, class))
     }
 
-    /// In a method of a module: by an input that is taken apart like a tensor, or by the module's own parameters.
+    /// In a method of a module: the device of an input that is used like a tensor, or of the module's own parameters.
     fn own_module(&self, side: &Operand) -> Option<String> {
         if side.device != DeviceName::WithModule {
             return None;
@@ -221,8 +222,7 @@ impl<'a> Spot<'a> {
         })
     }
 
-    /// The line at this place with the call there corrected, so that its result is on that device; nothing if that cannot be
-    /// said in a line.
+    /// The line at this place, corrected so that the result of its call is on that device; `None` if one line is not enough.
     pub fn corrected(&self, how: Reason, device: &str) -> Option<String> {
         let is_call =
             |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
@@ -257,7 +257,7 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// The parts of a compound statement that may be left out.
+/// The blocks of a compound statement that may not run.
 fn blocks(ir: &Module, s: &Stmt) -> [Option<Block>; 2] {
     let _ = ir;
     match *s {
@@ -273,7 +273,7 @@ fn device_of_module(name: &str) -> String {
     format!("next({name}.parameters()).device")
 }
 
-/// Is it one line, and no long one?
+/// Is it one line that is not too long?
 pub fn is_short(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_TEXT && !text.contains('\n')
 }

@@ -1,4 +1,4 @@
-//! Pipelines that offload parts to the CPU while these do not run.
+//! Pipelines that offload parts to the CPU while these parts do not run.
 
 use super::file::File;
 use crate::ir::{Class, Expr, Module};
@@ -6,12 +6,11 @@ use crate::link::ClassKey;
 use crate::sym::Sym;
 use crate::torch;
 
-/// Where a pipeline runs while parts of it are offloaded, as `self.device` then is the CPU (`enable_model_cpu_offload`) or `meta`
-/// (`enable_sequential_cpu_offload`).
+/// The attribute with the device on which a pipeline runs while its parts are offloaded. Then `self.device` is the CPU
+/// (`enable_model_cpu_offload`) or `meta` (`enable_sequential_cpu_offload`).
 pub const EXECUTION: &str = "_execution_device";
 
-/// Has the class a device to run on, and does it speak of offloading, or can its parts be offloaded by a method that a base
-/// gives it?
+/// Does the class have such an attribute, and does it mention offloading, or inherit a method that offloads its parts?
 pub fn offloads(file: &File<'_>, key: ClassKey) -> bool {
     let program = file.cx.program;
     let ir = &program.get(key.module).ir;
@@ -35,7 +34,7 @@ pub fn offloads(file: &File<'_>, key: ClassKey) -> bool {
         || info.externals.iter().any(|&p| torch::base_class(p).is_some_and(|b| b.offloads))
 }
 
-/// Does the class say in which order its parts are offloaded?
+/// Does the class specify the order in which its parts are offloaded?
 pub fn says_order(ir: &Module, class: &Class) -> bool {
     ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq")
 }

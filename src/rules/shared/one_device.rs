@@ -1,4 +1,4 @@
-//! How two tensors come to one device.
+//! Fixes that bring two tensors to one device.
 
 use crate::flow::event::{DeviceName, Event, Gives, Operand};
 use crate::remedy::Remedy;
@@ -8,7 +8,7 @@ use crate::rules::shared::meetings::made;
 use crate::rules::shared::naming::Spot;
 use crate::span::Place;
 
-/// Fixes for two tensors on different devices: make the CPU tensor on the device of the other one, or move it at the operation.
+/// Fixes for two tensors on different devices: create the CPU tensor on the device of the other one, or move it at the operation.
 pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if stray.device != DeviceName::Known("cpu".to_owned())
@@ -35,7 +35,7 @@ pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Conte
     remedies
 }
 
-/// Is it made in a constructor and used in another function? The module moves after its constructor.
+/// Is the tensor created in a constructor and used in another function? The module moves after its constructor.
 fn kept_by_constructor(made: Place, met: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(made.file) else { return false };
     let function = cx.program.get(module).ir.function_at(made.span);

@@ -1,4 +1,4 @@
-//! The methods of the object that a method belongs to: of its class, or of those that its class is mixed into.
+//! Methods of a method's own object: of its class, or of the classes that inherit from its class.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use crate::ir::{Call, ClassId, Expr, FuncId, Function, Var};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
 
-/// So many files are gone through for such classes.
+/// How many files are searched for such classes.
 const MAX_FILES: usize = 4000;
 
 impl File<'_> {
@@ -23,11 +23,12 @@ impl File<'_> {
         let key = ClassKey { module: self.module, class };
         let own = self.cx.program.find_method(key, name);
         let (m, f) = own.or_else(|| self.method_of_mixed(key, name))?;
-        // Of a static method or a property the first parameter is not the object.
+        // The first parameter of a static method or a property is not the object, or there is none.
         (self.cx.program.get(m).ir.function(f).decorators.len == 0).then_some((m, f))
     }
 
-    /// The one method of this name that all classes have which the class is a base of, among the files that this one leads to.
+    /// The method with this name, if all subclasses of a class, among the files that this one imports directly or indirectly, have the same
+    /// one.
     pub fn method_of_mixed(&self, mixin: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
         let program = self.cx.program;
         if !program.names_method(name) || !self.is_mixin(mixin) {
@@ -40,11 +41,11 @@ impl File<'_> {
             classes
         });
         let methods: BTreeSet<_> = classes.iter().filter_map(|&key| program.find_method(key, name)).collect();
-        // What one of them does is not what another one does.
+        // If subclasses have different methods, none of them counts.
         (methods.len() == 1).then(|| methods.first().copied())?
     }
 
-    /// May the class be mixed into others: has it no base that says what its objects are?
+    /// Is the class a mixin: does it have no base that defines the kind of its objects?
     fn is_mixin(&self, class: ClassKey) -> bool {
         let info = self.cx.program.class(class);
         let alone = info.mro.len() == 1 && !info.unknown_base;
@@ -52,7 +53,7 @@ impl File<'_> {
         alone && info.externals.iter().all(plain)
     }
 
-    /// May the method of this name take an argument of that name, and do without it?
+    /// Can the method with this name take an argument with that name, and be called without it?
     pub fn may_leave_out(&self, key: ClassKey, method: Sym, argument: Sym) -> bool {
         let program = self.cx.program;
         match program.find_method(key, method) {
@@ -64,7 +65,7 @@ impl File<'_> {
         }
     }
 
-    /// The classes that the class is a base of. All files are gone through: ask `method_of_mixed`, which remembers it.
+    /// The subclasses of a class. This searches all files, so call `method_of_mixed`, which caches the result.
     fn mixed_into(&self, mixin: ClassKey) -> Vec<ClassKey> {
         let program = self.cx.program;
         let mut found = Vec::new();
@@ -76,7 +77,7 @@ impl File<'_> {
         found
     }
 
-    /// The file, those that it imports, and so on.
+    /// The file, its imports, their imports, and so on.
     fn led_to(&self) -> BTreeSet<ModIdx> {
         let mut files = BTreeSet::from([self.module]);
         let mut open = vec![self.module];

@@ -1,4 +1,4 @@
-//! What the rules about the costs of transfers have in common.
+//! Code that the rules about the costs of transfers share.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::Event;

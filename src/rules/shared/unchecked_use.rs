@@ -1,4 +1,4 @@
-//! Uses of an accelerator with no check before them, in words: SD101 and SD102.
+//! Findings about uses of an accelerator without a check: SD101 and SD102.
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, UseKind};
@@ -11,15 +11,15 @@ use crate::span::Place;
 pub struct Use<'a> {
     /// The event.
     pub event: &'a Event,
-    /// What uses it, if the expression is too long to repeat: "`.cuda()`".
+    /// The name of the use, if the expression is too long to repeat: "`.cuda()`".
     pub what: &'a str,
-    /// How it came about.
+    /// The kind of the use.
     pub how: UseKind,
-    /// Where the device is written, or the use itself.
+    /// The place of the device literal, or of the use itself.
     pub place: Place,
-    /// The accelerator as people call it: `CUDA`.
+    /// The accelerator's name for people: `CUDA`.
     pub accelerator: &'a str,
-    /// A device of that kind, as a text: `cuda`.
+    /// A device of this kind, as a string: `cuda`.
     pub device: &'a str,
     /// The call that checks for it: `torch.cuda.is_available()`.
     pub check: &'a str,
@@ -79,7 +79,7 @@ impl Use<'_> {
             return format!("choose the device with a check, `device = {choice}`, and use `.to(device)`");
         };
         match index {
-            // What is passed may be a device.
+            // The argument may be a device.
             Some(device) if device.contains("dev") => {
                 format!(
                     "choose `{device}` with a check, and use `{}`",
@@ -107,12 +107,12 @@ fn is_literal(text: &str) -> bool {
     string || text.bytes().all(|b| b.is_ascii_digit()) || text.starts_with("torch.device(")
 }
 
-/// A call of `.cuda()`, as one of `.to()`.
+/// A call of `.cuda()`, written as a call of `.to()`.
 #[derive(PartialEq, Debug)]
 struct Moved<'a> {
     /// `x.to(device)`
     call: String,
-    /// The index that was given.
+    /// The index argument of `.cuda()`.
     index: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! SD505 graph-retained-by-accumulation: losses in dicts: which keys they have, and what goes through all of them.
+//! SD505 graph-retained-by-accumulation: losses in dicts: their keys, and loops over all of them.
 
 use super::{File, Loss, Part, Slot};
 use crate::ir::{Expr, ExprId, Stmt, Var};

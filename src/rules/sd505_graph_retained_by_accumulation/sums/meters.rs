@@ -1,4 +1,4 @@
-//! SD505 graph-retained-by-accumulation: losses that are given to the project's own meters.
+//! SD505 graph-retained-by-accumulation: losses that are passed to the project's own meters.
 
 use super::super::expressions::{same, whole};
 use super::{File, Loss, Slot};

@@ -1,11 +1,11 @@
-//! SD505 graph-retained-by-accumulation: loops over the parts of one step of the optimizer: gradient accumulation.
+//! SD505 graph-retained-by-accumulation: loops over the parts of one optimizer step (gradient accumulation).
 
 use super::super::expressions::{same, whole};
 use super::File;
 use crate::ir::{Block, Expr, ExprId, Stmt};
 use crate::span::{Place, Span};
 
-/// Methods that keep their argument after the step.
+/// Methods that store their argument beyond the step.
 const KEEPS: &[&str] = &["update", "append", "extend", "add", "put", "log"];
 
 /// Methods whose result has no graph.
