@@ -127,7 +127,7 @@ impl Interp<'_> {
         let device = self.because(device, e, Reason::Moved);
         let id = match v {
             Value::Object(id) => id,
-            // Arguments other than models, optimizers, loaders and schedulers come back unchanged (accelerate/accelerator.py, `_prepare_one`).
+            // Other values than models, optimizers, loaders and schedulers stay as they are (accelerate/accelerator.py, `_prepare_one`).
             Value::Tensor(t) if self.get_tensor(t).certain => return v,
             Value::Seq(_)
             | Value::Host(_)
