@@ -18,7 +18,7 @@ use crate::torch;
 /// A call of an external function.
 #[derive(Clone, Copy)]
 pub(crate) struct Called<'a> {
-    /// The function, as it is imported: `torch.device`.
+    /// The function's path, as the program imports it: `torch.device`.
     pub(crate) path: Sym,
     /// The arguments.
     pub(crate) args: &'a Args,
@@ -35,7 +35,7 @@ pub(crate) type Intrinsics = &'static [(&'static str, Intrinsic)];
 /// Tests of a path, each with the intrinsic of the functions that pass.
 pub(crate) type Families = &'static [(fn(&str) -> bool, Intrinsic)];
 
-/// All lists.
+/// All lists of intrinsics.
 const LISTS: &[Intrinsics] = &[
     devices::intrinsics::INTRINSICS,
     libraries::intrinsics::INTRINSICS,

@@ -27,7 +27,7 @@ pub(crate) struct Observed {
     pub(crate) needed: FxHashSet<Place>,
     /// Copies to the host that the program has not waited for, with the number of waits before the copy.
     pub(crate) unwaited: FxHashMap<Place, u32>,
-    /// How often the program has waited for the GPU so far.
+    /// The number of times that the program has waited for the GPU.
     pub(crate) waits: u32,
     /// The number of cells that existed before the loop that is being interpreted.
     pub(crate) cells_then: usize,

@@ -70,7 +70,7 @@ impl Interp<'_> {
                     Err(_) => Some(self.at(Device::Unknown, origin)),
                 }
             }
-            // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
+            // A number as a device is an index of the current accelerator: `.to(local_rank)`.
             Value::Host(Host::Number) => Some(self.unknown_device()),
             // Without CUDA there is no current GPU. The call that returned it has raised.
             Value::Host(Host::CurrentGpu) => {

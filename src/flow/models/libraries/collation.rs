@@ -67,7 +67,7 @@ impl Interp<'_> {
                 self.made_of_host(Dims::exactly(1), how)
             }
             Value::Str(..) | Value::Host(Host::Text) => self.many(Self::TEXT),
-            // `for x, in loader` and `for x in loader` both come as a list of tensors.
+            // A batch of tuples is a list of tensors, even if each tuple has one element: `for x, in loader`, `for x in loader`.
             Value::Seq(_) | Value::Many(_) => self.collated_content(item, how, depth),
             Value::Object(id) => {
                 let kind = self.obj(id).kind;

@@ -18,7 +18,7 @@ const STATELESS: &str = " stateless";
 const UNREDUCED: &str = " unreduced";
 
 impl Interp<'_> {
-    /// `nn.Linear(…)`: a module of PyTorch.
+    /// `nn.Linear(…)`: makes a module of PyTorch.
     pub(crate) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
         match crate::flow::models::tensors::functions::short(op.name) {
             "Sequential" | "ModuleList" | "ParameterList" => return self.make_module_list(op, args),

@@ -154,7 +154,7 @@ impl Interp<'_> {
                 self.set_own(o, content);
                 v
             }
-            // `{…} if means else {}`
+            // For example `{…} if means else {}`.
             Value::Choice(_) => self.each(v, &mut |i, v| i.forgotten(v, unknown)),
             v => v,
         }

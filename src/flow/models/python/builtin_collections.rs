@@ -51,7 +51,7 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
     }
 
-    /// Alternating keys and values, from pairs with known keys.
+    /// Keys and values in alternation, from pairs. `None` if a key is unknown.
     fn dict_of_pairs(&self, v: Value) -> Option<Vec<Value>> {
         let mut flat = Vec::new();
         for pair in self.exact_elements(v)? {
@@ -162,7 +162,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The elements of a tuple, named or not.
+    /// The elements of a tuple or named tuple.
     pub(crate) fn row_elements(&self, row: Value) -> Option<Vec<Value>> {
         match row {
             Value::Object(id) if self.obj(id).kind == ObjKind::Instance => self.exact_elements(self.own(id)),

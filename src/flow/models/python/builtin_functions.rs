@@ -71,7 +71,7 @@ pub(crate) fn length(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
     })
 }
 
-/// `type(x)`
+/// `type(x)`: the class of a value.
 pub(crate) fn type_of(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     let name = match first(c).map(|(v, _)| v) {
         Some(Value::Tensor(t)) if i.get_tensor(t).certain => match i.get_tensor(t).role {

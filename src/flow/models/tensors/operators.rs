@@ -292,7 +292,7 @@ fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
         && args.values().skip(usize::from(!method)).all(|(v, _)| matches!(v, Value::Tensor(_) | Value::None))
 }
 
-/// `assert_close(a, b, check_device=False)`
+/// May the call disable the check of devices: `assert_close(a, b, check_device=False)`?
 fn lets_devices_differ(args: &Args) -> bool {
     args.open_names
         || args

@@ -6,7 +6,7 @@ use crate::flow::models::registry::{Called, Families, Intrinsics};
 use crate::flow::models::training::optimizers::is_optimizer;
 use crate::torch;
 
-/// By path.
+/// Intrinsics by path.
 pub(crate) const INTRINSICS: Intrinsics = &[
     ("torch.nn.DataParallel", data_parallel),
     ("torch.nn.parallel.DistributedDataParallel", |i, c| {

@@ -10,7 +10,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, Real};
 use crate::span::Place;
 
-/// An optimizer.
+/// An optimizer that the program has made.
 pub(crate) struct Optimizer {
     pub(crate) id: ObjId,
     pub(crate) modules: Vec<ObjId>,

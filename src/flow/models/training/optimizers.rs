@@ -20,7 +20,7 @@ const EAGER: &[&str] = &["Adagrad"];
 /// The name of the wrapper that uses one process for each GPU.
 pub(crate) const WRAPPER: &str = "DistributedDataParallel";
 
-/// Is it the class of an optimizer?
+/// Is the path the class of an optimizer?
 pub(crate) fn is_optimizer(path: &str) -> bool {
     path.strip_prefix("torch.optim.").is_some_and(|rest| {
         !rest.starts_with("lr_scheduler") && !rest.starts_with("swa_utils") && rest != "Optimizer"

@@ -70,7 +70,7 @@ impl Interp<'_> {
         named || ir.attributes.iter().any(|&name| asks(name))
     }
 
-    /// A string is used where PyTorch wants a device.
+    /// The program passes a value where PyTorch wants a device. Reports an invalid string.
     pub(crate) fn check_device_string(&mut self, v: Value, e: ExprId) {
         self.check_device_strings(v, TRUE, e);
     }

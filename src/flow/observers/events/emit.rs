@@ -159,7 +159,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A device as messages name it.
+    /// A device, as messages name it.
     pub(crate) fn name_of_device(&self, device: Device) -> DeviceName {
         match device {
             Device::Cpu => DeviceName::Known("cpu".into()),

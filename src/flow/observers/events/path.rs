@@ -31,8 +31,8 @@ fn worded(text: &str, truth: bool) -> String {
     [if truth { "`" } else { "not `" }, text, "`"].concat()
 }
 
-/// Whether a flag's value counts as a guard, and how many guesses it takes to assume that value. Assuming a flag about devices takes
-/// no guess if the user can set it, because users set such flags both ways.
+/// Whether a flag's value counts as a guard, and how many guesses it takes to assume that value. No guess is needed for a default,
+/// or for a flag about devices that the user can set both ways.
 fn weigh_flag(about_devices: bool, settable: bool, by_default: Option<bool>, guards: bool) -> (bool, usize) {
     let unusual = by_default != Some(true);
     let settable = about_devices && !guards && settable;

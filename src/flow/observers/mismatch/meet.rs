@@ -45,7 +45,7 @@ impl Rule {
 /// How two devices differ for certain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// They may be the same.
+    /// They may be equal.
     None,
     /// One is the CPU (the first if `first`). The other is an accelerator, or the caller decides it.
     Cpu { first: bool },

@@ -44,7 +44,7 @@ pub(crate) const OF_ITSELF: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// `torch.zeros(n).to(device)`, or on two lines.
+    /// Reports a tensor that the program makes on the host and then moves: `torch.zeros(n).to(device)`, in one statement or in two.
     pub(crate) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let Some((reason, made)) = self.host_reason(t) else { return };
         let counted =

@@ -80,7 +80,7 @@ impl Interp<'_> {
         }
     }
 
-    /// May it be a device other than the CPU?
+    /// May the device be another one than the CPU?
     pub(crate) fn leaves_host(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().any(|(_, d, _)| match d {
             Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Of(_) => true,

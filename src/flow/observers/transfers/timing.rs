@@ -1,4 +1,4 @@
-//! Clocks around work on a GPU that nobody waits for.
+//! Clock readings around work on a GPU, if the program does not wait for that work.
 //!
 //! A call of a model puts work into the GPU's queue and returns. The source shows which parts of a function are timed and whether
 //! something in them waits. The values show on which device the work runs.
