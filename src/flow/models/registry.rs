@@ -1,7 +1,7 @@
-//! The registry: what a call of a function outside the project does, by the function's path.
+//! The registry: what a call of an external function does, by the function's path.
 //!
-//! Each folder of models has a list of intrinsics. A function that no list names is looked up in the tables of `data/`.
-//! No two lists name the same function, so that their order means nothing.
+//! Each folder of models has a list of intrinsics. If no list names a function, the tables of `data/` describe it.
+//! No two lists name the same function, so their order does not matter.
 
 use std::sync::LazyLock;
 
@@ -15,27 +15,27 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch;
 
-/// A call of a function outside the project.
+/// A call of an external function.
 #[derive(Clone, Copy)]
 pub(crate) struct Called<'a> {
-    /// The function, as it is imported: `torch.device`.
+    /// The function's path, as the program imports it: `torch.device`.
     pub(crate) path: Sym,
-    /// What it is given.
+    /// The arguments.
     pub(crate) args: &'a Args,
-    /// The call.
+    /// The call expression.
     pub(crate) at: ExprId,
 }
 
-/// What the function gives; `None` if the tables are to say it. The call may have changed the state in either case.
+/// Returns the function's result, or `None` if the tables describe it. In both cases, it may have changed the state.
 pub(crate) type Intrinsic = fn(&mut Interp<'_>, Called<'_>) -> Option<Value>;
 
-/// Functions with what each does.
+/// Functions by path, each with its intrinsic.
 pub(crate) type Intrinsics = &'static [(&'static str, Intrinsic)];
 
-/// Tests of a path, with what the functions do that pass.
+/// Tests of a path, each with the intrinsic of the functions that pass.
 pub(crate) type Families = &'static [(fn(&str) -> bool, Intrinsic)];
 
-/// All lists.
+/// All lists of intrinsics.
 const LISTS: &[Intrinsics] = &[
     devices::intrinsics::INTRINSICS,
     libraries::intrinsics::INTRINSICS,
@@ -44,14 +44,14 @@ const LISTS: &[Intrinsics] = &[
     training::intrinsics::INTRINSICS,
 ];
 
-/// What is not named one by one.
+/// Families of functions that no list names one by one.
 const FAMILIES: &[Families] = &[libraries::intrinsics::FAMILIES, training::intrinsics::FAMILIES];
 
 static BY_PATH: LazyLock<FxHashMap<Sym, Intrinsic>> = LazyLock::new(|| {
     LISTS.iter().copied().flatten().map(|&(path, intrinsic)| (Sym::new(path), intrinsic)).collect()
 });
 
-/// What the function does, by its path or by the name that PyTorch's documentation has for it.
+/// The intrinsic of a function, found by its path or by its name in PyTorch's documentation.
 pub(crate) fn intrinsic(path: Sym) -> Option<Intrinsic> {
     let named = BY_PATH.get(&path).or_else(|| BY_PATH.get(&torch::canonical(path)));
     named.copied().or_else(|| {

@@ -14,41 +14,41 @@ use crate::sym::Sym;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 
-/// What observers remember until they can tell whether it is an event.
+/// What observers store while they interpret, until they can decide whether to emit an event.
 #[derive(Default)]
 pub(crate) struct Observed {
-    /// The condition under which gradients are switched off until somebody switches them on.
+    /// The condition under which gradients are switched off until the program switches them on.
     pub(crate) gradless: Cell,
-    /// Modules in evaluation mode, with where they were put into it.
+    /// Modules in evaluation mode, with the place of the call that put them into it.
     pub(crate) evaluated: FxHashMap<Value, Place>,
-    /// Moves of what may be there already, by place; nothing for those that some round or call needs.
+    /// Moves of tensors that may already be on the target device, by place. `None` if some round or call needs the move.
     pub(crate) needless: FxHashMap<Place, Option<Pending>>,
-    /// Moves that some entry point needs, whatever others do.
+    /// Moves that at least one entry point needs, whatever the other entry points do.
     pub(crate) needed: FxHashSet<Place>,
-    /// Copies to the host that nobody has waited for, with the number of waits before it.
+    /// Copies to the host that the program has not waited for, with the number of waits before the copy.
     pub(crate) unwaited: FxHashMap<Place, u32>,
-    /// How often the program has waited for the GPU so far.
+    /// The number of times that the program has waited for the GPU.
     pub(crate) waits: u32,
-    /// How many cells there were before the loop that is looked at.
+    /// The number of cells that existed before the loop that is being interpreted.
     pub(crate) cells_then: usize,
-    /// Modules whose constructors have moved them before there was anything to move: where, and by which method.
+    /// Modules whose constructor moves them before they have anything to move: the place, and the method.
     pub(crate) empty_moves: Vec<(ObjId, Place, Sym)>,
-    /// Copies of leaves that nobody else holds, by where they were made.
+    /// Places of copies of leaves to which no other variable or attribute refers.
     pub(crate) fresh_copies: Vec<Place>,
-    /// What is compared with a device's name, and may be a string in some world or for some caller.
+    /// Expressions that the program compares with a device's name and that may be strings in some world or for some caller.
     pub(crate) texts: FxHashSet<Place>,
-    /// Classes whose instances were moved to an accelerator in sight; true if that may have been CUDA.
+    /// Classes whose instances the analysed files move to an accelerator. True if that accelerator may be CUDA.
     pub(crate) accelerated: FxHashMap<ClassKey, bool>,
-    /// Which files import a clock.
+    /// Whether each file imports a clock. Filled on demand.
     pub(crate) clocks: FxHashMap<ModIdx, bool>,
-    /// Classes of modules of which it has been asked whether they have weights.
+    /// Whether each class of modules has weights. Filled on demand.
     pub(crate) weighty: RefCell<FxHashMap<ClassKey, bool>>,
-    /// Which files are plainly written for CUDA alone, as far as that was asked.
+    /// Whether each file is written for CUDA only. Filled on demand.
     pub(crate) cuda_only: FxHashMap<ModIdx, bool>,
 }
 
 impl Observed {
-    /// Forgets objects from this number on.
+    /// Forgets all objects whose number is `objects` or higher.
     pub(crate) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.empty_moves.retain(|&(id, ..)| old(id));

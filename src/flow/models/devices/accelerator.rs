@@ -1,4 +1,4 @@
-//! Calls that ask something of an accelerator.
+//! Calls of functions that use or query an accelerator.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, TRUE};
@@ -12,11 +12,11 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns, Without};
 
-/// How many elements of a list are looked at one by one.
+/// The maximum number of elements of a list to check one by one.
 const MAX_CONVERTED: usize = 8;
 
 impl Interp<'_> {
-    /// A call whose facts are in the tables.
+    /// A call of a function that the tables describe.
     pub(crate) fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
         self.check_emptied(path, e);
         self.check_autocast_type(path, args, e);
@@ -44,7 +44,7 @@ impl Interp<'_> {
                 args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v)
             }
             Returns::Host => Self::NUMBER,
-            // Within a group it may be another one.
+            // The rank within another group may be a different number.
             Returns::Rank if args.positional.is_empty() && args.keywords.is_empty() => {
                 Value::Host(crate::flow::domain::value::Host::Rank)
             }
@@ -70,7 +70,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A value is handed to something that turns it into an array.
+    /// A function converts the value to an array. Reports tensors that are not on the CPU.
     pub(crate) fn check_converted(&mut self, v: Value, at: ExprId, e: ExprId, what: &str) {
         match v {
             Value::Tensor(t) if self.get_tensor(t).certain => {
@@ -88,7 +88,7 @@ impl Interp<'_> {
                     self.check_converted(v, at, e, what);
                 }
             }
-            // A table of columns.
+            // A dict with one value for each column.
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { .. }) && is_of_pandas(what) => {
                 let Value::Seq(s) = self.own(id) else { return };
                 let columns: Vec<Value> = self.seq_items(s).iter().skip(1).step_by(2).copied().collect();
@@ -100,7 +100,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A function of `torch.cuda` or of another back end; `None` to go on with what else is known of it.
+    /// A function of `torch.cuda` or of another back end. Returns `None` if the rest of the function's entry describes the result.
     pub(crate) fn accelerator_call(
         &mut self,
         path: Sym,
@@ -118,7 +118,7 @@ impl Interp<'_> {
             Accelerator::Any if a.without == Without::Availability => {
                 return Some(Value::Bool(self.any_accelerator()));
             }
-            // How many of whatever is there says nothing of CUDA.
+            // The number of devices of an arbitrary back end says nothing about CUDA.
             Accelerator::Any if a.without == Without::Count => return Some(Self::NUMBER),
             Accelerator::Any => return None,
         };
@@ -146,7 +146,7 @@ impl Interp<'_> {
                         self.check_index_meaning(number, at, backend);
                     }
                     self.use_of_device(device, backend, e, UseKind::Query, &what);
-                    // Whatever device the object names, it raises without CUDA: what follows has it.
+                    // For any device object, the call raises without CUDA. So code after it has CUDA.
                     if backend.is_none() && self.events.len() == told {
                         if self.raises_for_any(device) {
                             let there = self.available(None);
@@ -161,7 +161,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Some accelerator is there: CUDA, or another one.
+    /// The condition that the machine has some accelerator: CUDA, or another one.
     fn any_accelerator(&mut self) -> Cond {
         let mut some = self.available(None);
         for b in crate::flow::models::devices::intrinsics::CURRENT {
@@ -171,14 +171,14 @@ impl Interp<'_> {
         some
     }
 
-    /// `torch.device(…)`, whatever it is of.
+    /// Is the argument a `torch.device` object, so that the call raises without CUDA for any device?
     fn raises_for_any(&self, device: Option<(Value, ExprId)>) -> bool {
         device.is_some_and(|(v, _)| self.values_of(v).iter().all(|v| matches!(v, Value::Device(_))))
             && !self.caught_around()
     }
 
-    /// `torch.backends.mps.is_built()`: true as a rule on a machine that has the accelerator or not, so that it is no
-    /// coincidence, and no guard.
+    /// `torch.backends.mps.is_built()`: usually true, with or without the accelerator. So assuming it needs no guess, and it is
+    /// no guard.
     fn is_built(&mut self, path: Sym) -> Cond {
         let test = crate::flow::machine::Test::Truth(Value::External(path));
         let atom = match self.tests.atoms.get(&test) {
@@ -198,7 +198,7 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// A use of an accelerator that names a device by argument, or takes the current one.
+    /// A use of an accelerator. The argument names the device, or the use takes the current one.
     pub(crate) fn use_of_device(
         &mut self,
         device: Option<(Value, ExprId)>,
@@ -211,10 +211,10 @@ impl Interp<'_> {
         let d = match (device, backend) {
             (Some((v, at)), None) if v != Value::None => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-                // Whatever device `device.index` is of, CUDA is asked.
+                // `device.index` as an argument uses CUDA, whatever the device is.
                 let index = matches!(v, Value::Outer(o)
                     if matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if name.as_str() == "index"));
-                // So is what a number stands for that the user leaves at its default; one below zero is no GPU.
+                // So does a number that is a literal or an option's default, unless it is negative.
                 let number = |o| {
                     self.evidence.numbers_written.get(&o) == Some(&true)
                         || matches!(self.t.get_outer(o).default, Some(Value::Int(0..)))
@@ -240,8 +240,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What is for CUDA devices alone is given a device that is the CPU without CUDA: `torch.cuda.set_device(device)`
-    /// raises there (torch/cuda/_utils.py, `_get_device_index`). A number below zero does nothing.
+    /// A function for CUDA devices receives a device that is the CPU on a machine without CUDA. `torch.cuda.set_device(device)`
+    /// raises there (torch/cuda/_utils.py, `_get_device_index`). With a negative number, it does nothing.
     pub(crate) fn check_refused_cpu(
         &mut self,
         d: crate::flow::domain::diagram::Dd,
@@ -260,7 +260,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `library.Detector(device="cuda")`: another library is told to put what it makes there.
+    /// `library.Detector(device="cuda")`: another library puts what it makes on that device.
     pub(crate) fn check_given_device(&mut self, path: Sym, args: &Args, e: ExprId) {
         let text = path.as_str();
         if text.starts_with("torch.") || text.starts_with("builtins.") || !text.contains('.') {
@@ -282,7 +282,7 @@ impl Interp<'_> {
         self.check_use(d, e, UseKind::Query, &what);
     }
 
-    /// `wait = torch.cuda.synchronize`, kept for later calls on a path for machines without CUDA.
+    /// Reports `wait = torch.cuda.synchronize`, stored for later calls, on a path for machines without CUDA.
     pub(crate) fn check_reference(&mut self, v: Value, e: ExprId) {
         let Value::External(path) = v else { return };
         let Some(a) = torch::call(path).and_then(|f| f.accelerator) else { return };
@@ -308,8 +308,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
-    /// forgotten, or something else raises first.
+    /// `device_ids=[0, 1, 2, 3]`: a list of indices where a function takes devices. The check needs a GPU: on a machine without
+    /// one, the function ignores the list, or something else raises first.
     pub(crate) fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
         if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_) | Value::Choice(_))) {
             return;
@@ -361,13 +361,13 @@ impl Interp<'_> {
         })
     }
 
-    /// CUDA itself is used, on whichever device is current.
+    /// A use of CUDA on the current device.
     pub(crate) fn use_cuda(&mut self, e: ExprId, how: UseKind, what: &str) {
         self.use_of_device(None, None, e, how, what);
     }
 }
 
-/// Does it make columns of what a dict holds?
+/// Does the function make columns from the values of a dict?
 fn is_of_pandas(function: &str) -> bool {
     function.starts_with("pandas.")
 }

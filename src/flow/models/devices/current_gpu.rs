@@ -1,4 +1,4 @@
-//! Which GPU is the current one: the first, unless something makes another one current.
+//! The current GPU: the first one, unless some code makes another one current.
 
 use rustc_hash::FxHashSet;
 
@@ -8,7 +8,7 @@ use crate::flow::machine::Interp;
 use crate::ir::{Expr, Var};
 use crate::link::{ModIdx, Target};
 
-/// Libraries that make a GPU current for each of several processes.
+/// Libraries that start several processes and make a GPU current in each.
 const LAUNCHED: &[&str] = &[
     "accelerate",
     "apex",
@@ -28,13 +28,13 @@ const LAUNCHED: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// Is `cuda` the first GPU? In a script, where nothing that it imports of the project speaks of another one being
-    /// current, and no library is at hand that launches processes.
+    /// Is `cuda` the first GPU? True in a script if neither the script nor the project files that it imports make another GPU
+    /// current, and none of them imports a library that starts processes.
     pub(crate) fn first_is_current(&mut self) -> bool {
         !self.run.symbolic && self.keeps_gpu()
     }
 
-    /// Does nothing in sight make another GPU current?
+    /// Is there no code that makes another GPU current?
     fn keeps_gpu(&mut self) -> bool {
         if let Some(known) = self.devices.first_gpu {
             return known;
@@ -44,7 +44,7 @@ impl Interp<'_> {
         known
     }
 
-    /// Does the file, or one of the project that it imports, make a GPU current, or may a library?
+    /// Does the file, or a project file that it imports, make a GPU current, or import a library that may?
     fn changes_gpu(&self, module: ModIdx, seen: &mut FxHashSet<ModIdx>) -> bool {
         if !seen.insert(module) {
             return false;
@@ -81,7 +81,7 @@ impl Interp<'_> {
             })
     }
 
-    /// What is on one GPU alone meets what is where the module is: that raises, or the module is there as well.
+    /// A tensor on one GPU meets a tensor on the module's device. Either that raises, or the module is on that GPU.
     pub(crate) fn note_module_met(&mut self, a: Dd, b: Dd) {
         if self.run.muted > 0 || self.caught_around() {
             return;
@@ -97,13 +97,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Has something on this GPU met what is where the module is, whichever way led here? Another GPU may be the current one since.
+    /// Has a tensor on this GPU met a tensor on the module's device, on every path to this point? Not if the current GPU may have changed.
     pub(crate) fn is_module_on(&mut self, gpu: Device) -> bool {
         let met: Vec<Cond> = self.devices.module_met.iter().filter(|m| m.0 == gpu).map(|m| m.1).collect();
         met.into_iter().any(|when| self.d.implies(self.path, when)) && self.keeps_gpu()
     }
 
-    /// Is one of two devices the current GPU, and the other one with another number than the first?
+    /// Is one of the two devices the current GPU, and the other one a GPU with an index greater than 0?
     pub(crate) fn have_bare_and_other(&self, a: Dd, b: Dd) -> bool {
         let places = &self.t.places;
         let has = |d: Dd, wanted: &dyn Fn(Device) -> bool| self.d.any_leaf(d, &|p| wanted(places.get(p).0));
@@ -113,7 +113,7 @@ impl Interp<'_> {
     }
 }
 
-/// The current GPU by its number, where it is the first one.
+/// Gives the current GPU its index, if it is the first one.
 pub(crate) fn with_index(d: Device, first: bool) -> Device {
     if first && d == Device::Cuda(None) { Device::Cuda(Some(0)) } else { d }
 }

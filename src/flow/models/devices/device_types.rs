@@ -1,5 +1,5 @@
-//! What a device's type is compared with, devices with an index and without one, and types of numbers in a device's
-//! place.
+//! Comparisons of a device's type, devices with and without an index, and data types in the place of a
+//! device.
 
 use crate::flow::domain::event::Compared;
 use crate::flow::domain::value::{Device, Value};
@@ -9,7 +9,7 @@ use crate::ir::{CmpOp, Expr, ExprId, Var};
 use crate::link::Resolved;
 
 impl Interp<'_> {
-    /// `device.type == "gpu"`: no device's type is called that, nor has it an index. Gives whether it was told.
+    /// Reports `device.type == "gpu"`: no device type has that name, and none contains an index. True if it is reported.
     pub(crate) fn check_type_compare(
         &mut self,
         op: CmpOp,
@@ -30,7 +30,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Is it certainly a `torch.device`?
+    /// Is the expression certainly a `torch.device`?
     pub(crate) fn is_torch_device(&mut self, e: ExprId) -> bool {
         self.run.muted += 1;
         let v = self.eval(e);
@@ -44,7 +44,7 @@ impl Interp<'_> {
         of_something() || self.is_known_device(v) || self.is_device_object(e, true)
     }
 
-    /// Has the device an index wherever it is a GPU?
+    /// Has the device an index whenever it is a GPU?
     pub(crate) fn is_indexed(&self, v: Value) -> bool {
         let Value::Device(d) = v else { return false };
         let leaves = self.device_leaves(d);
@@ -55,7 +55,7 @@ impl Interp<'_> {
             })
     }
 
-    /// A text, or a variable that holds one and that nobody outside gives.
+    /// Is it a string literal, or a variable that is not a parameter?
     pub(crate) fn is_text_here(&self, e: ExprId) -> bool {
         match self.linked().ir.expr(e) {
             Expr::Str(_) => true,
@@ -64,7 +64,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.eye(3, device=x.dtype)`
+    /// Reports `torch.eye(3, device=x.dtype)`.
     pub(crate) fn check_no_dtype(&mut self, at: ExprId, e: ExprId) {
         let dtype = match self.linked().ir.expr(at) {
             Expr::Attr { name, .. } if name.as_str() == "dtype" => true,

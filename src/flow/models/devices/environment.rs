@@ -1,4 +1,4 @@
-//! Variables of the environment that choose GPUs.
+//! Environment variables that select GPUs.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::event::Kind;
@@ -41,7 +41,7 @@ impl Interp<'_> {
         self.store.set(self.devices.environment, all);
     }
 
-    /// What the program has put into the environment on every way here.
+    /// The names and values that the program has put into the environment on every path to this point.
     fn put_before(&self) -> &[Value] {
         match self.store.get(self.devices.environment) {
             Value::Seq(s) => self.t.seqs.get(s.0),
@@ -49,7 +49,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The text that the program has put into the variable on every way here.
+    /// The string that the program has put into the variable on every path to this point.
     pub(crate) fn put_text(&self, key: Value) -> Option<Value> {
         let Value::Str(key, _) = key else { return None };
         let mut pairs = self.put_before().chunks_exact(2);
@@ -57,7 +57,7 @@ impl Interp<'_> {
         matches!(pair[1], Value::Str(..)).then_some(pair[1])
     }
 
-    /// Has the program put the variable into the environment itself, as far as that is followed?
+    /// The condition under which the program itself has set the variable, as far as the engine follows that.
     pub(crate) fn has_put(&mut self, variable: Sym) -> Cond {
         if variable.as_str() != VISIBLE {
             return FALSE;
@@ -72,7 +72,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The visible GPUs are written down, and not only as a default: a smaller machine does not have them.
+    /// Reports a literal list of visible GPUs that is no default, because a machine with fewer GPUs does not have them.
     pub(crate) fn check_fixed_visible(&mut self, key: Value, value: Value, at: ExprId) {
         let (Value::Str(key, _), Value::Str(text, _)) = (key, value) else { return };
         if key.as_str() != VISIBLE {
@@ -83,7 +83,7 @@ impl Interp<'_> {
         else {
             return;
         };
-        // The driver stops at the first number that no GPU has.
+        // CUDA ignores the rest of the list from the first number that no GPU has.
         let (Some(&first), Some(&highest)) = (indices.first(), indices.iter().max()) else { return };
         if highest == 0 || self.caught_around() {
             return;
@@ -107,13 +107,13 @@ impl Interp<'_> {
             self.devices.in_time.entry(place).or_insert(value);
             return;
         };
-        // Who comes here once more sets once more what is set already, as far as anybody can tell.
+        // When the same line runs again, it probably sets the value that the variable already has.
         if let Some(&before) = self.devices.in_time.get(&place)
             && (before == value || !matches!((before, value), (Value::Str(..), Value::Str(..))))
         {
             return;
         }
-        // Put back, or meant for other processes.
+        // The program restores the variable, or sets it for other processes.
         if matches!(value, Value::Outer(o) if self.environment_variable(o).is_some())
             || self.starts_processes()
         {
@@ -126,7 +126,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The name of the environment variable that an outside thing is, or is a part of.
+    /// The name of the environment variable that the outside value contains, or is a part of.
     pub(crate) fn environment_variable(&self, mut o: OuterId) -> Option<&'static str> {
         for _ in 0..6 {
             if let Some(&name) = self.devices.from_environment.get(&o) {
@@ -149,7 +149,7 @@ impl Interp<'_> {
         None
     }
 
-    /// `os.environ["CUDA_VISIBLE_DEVICES"].split(",")`: still what the variable says.
+    /// `os.environ["CUDA_VISIBLE_DEVICES"].split(",")`: the result still comes from the variable.
     pub(crate) fn environment_method(&mut self, o: OuterId, name: Sym, e: ExprId) -> Option<Value> {
         if !matches!(name.as_str(), "split" | "strip" | "rsplit" | "replace") {
             return None;
@@ -162,7 +162,7 @@ impl Interp<'_> {
         Some(result)
     }
 
-    /// What `int(…)` makes of a part of the environment.
+    /// The result of `int(…)` for a part of an environment variable.
     pub(crate) fn number_from_environment(&self, o: OuterId) -> Value {
         match self.environment_variable(o) {
             Some(VISIBLE) => Value::Host(Host::PhysicalGpu),
@@ -171,8 +171,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `os.environ["CUDA_VISIBLE_DEVICES"] = "-1"`, or nothing: from here on there is no GPU. CUDA stops at the first
-    /// number that is none of its devices (CUDA C++ Programming Guide, "CUDA Environment Variables").
+    /// `os.environ["CUDA_VISIBLE_DEVICES"] = "-1"` or `""`: from here on there is no GPU. CUDA ignores the list from the first
+    /// invalid number on (CUDA C++ Programming Guide, "CUDA Environment Variables").
     fn hide_all(&mut self, value: Value) {
         let Value::Str(s, _) = value else { return };
         if s.as_str().is_empty() || s.as_str().trim_start().starts_with("-1") {
@@ -182,7 +182,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `os.environ["CUDA_VISIBLE_DEVICES"] = str(args.gpu)`: from here on that is no index any more.
+    /// `os.environ["CUDA_VISIBLE_DEVICES"] = str(args.gpu)`: from here on, `args.gpu` is not a valid device index any more.
     fn remember_number(&mut self, target: ExprId) {
         self.devices.physical = None;
         let ir = &self.linked().ir;
@@ -208,7 +208,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it what has been put into `CUDA_VISIBLE_DEVICES`, wherever this is reached?
+    /// Has the program put this value into `CUDA_VISIBLE_DEVICES`, on every path to this point?
     pub(crate) fn is_physical(&mut self, o: OuterId) -> bool {
         match self.devices.physical {
             Some((number, when)) => number == o && self.d.implies(self.path, when),
@@ -216,20 +216,20 @@ impl Interp<'_> {
         }
     }
 
-    /// Are the visible devices the first ones, so that renumbering changes nothing?
+    /// Are the visible devices the first ones in order, so that their indices do not change?
     pub(crate) fn visible_in_order(&self) -> bool {
         let Value::Str(s, _) = self.store.get(self.devices.visible) else { return false };
         s.as_str().split(',').enumerate().all(|(n, part)| part.trim().parse() == Ok(n))
     }
 
-    /// A definite index that the literal in the environment leaves no device for. True if that was told.
+    /// Reports a fixed device index beyond the literal list of visible devices. True if it is reported.
     pub(crate) fn check_visible(&mut self, device: Dd, e: ExprId) -> bool {
         let Value::Str(visible, _) = self.store.get(self.devices.visible) else { return false };
         let text = visible.as_str().trim();
         let count = if text.is_empty() || text == "-1" { 0 } else { text.split(',').count() };
         for (leaf, d, origin) in self.device_leaves(device) {
             let Device::Cuda(Some(index)) = d else { continue };
-            // Without any visible device it is the missing check that is told.
+            // If no device is visible, another rule reports the missing check.
             if count == 0 || (index as usize) < count {
                 continue;
             }

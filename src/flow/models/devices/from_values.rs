@@ -1,4 +1,4 @@
-//! Devices from values: strings, integers, `torch.device`, outside things.
+//! Devices from values: strings, integers, `torch.device`, outside values.
 
 use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::Dd;
@@ -23,7 +23,7 @@ pub(crate) fn parse_device(text: &str) -> Option<Device> {
     }
 }
 
-/// The kind of device that an attribute of every tensor asks for: `x.is_cuda`, `x.is_xpu`. Those of plug-ins have to be there first.
+/// The device type that a tensor attribute tests: `x.is_cuda`, `x.is_xpu`. Attributes of plug-ins are missing here.
 pub(crate) fn asked_for_kind(attribute: Sym) -> Option<Device> {
     match attribute.as_str() {
         "is_cpu" => Some(Device::Cpu),
@@ -36,7 +36,7 @@ pub(crate) fn asked_for_kind(attribute: Sym) -> Option<Device> {
 }
 
 impl Interp<'_> {
-    /// Is it on a device of this kind? Whatever has been forgotten of how it came there: that is there, then.
+    /// The condition that it is on a device of this type. That includes that the type is available, even if the path has lost that.
     pub(crate) fn is_on_kind(&mut self, d: Dd, kind: Device, e: ExprId) -> Cond {
         let on = self.is_device(d, kind, e);
         let there = match kind {
@@ -47,7 +47,7 @@ impl Interp<'_> {
         self.d.and(on, there)
     }
 
-    /// The device that a value names; `None` when it names none (`None`, a dtype, …).
+    /// The device that a value names. `None` if it names no device (`None`, a dtype, …).
     pub(crate) fn as_device(&mut self, v: Value, e: ExprId) -> Option<Dd> {
         match v {
             Value::Device(d) => Some(d),
@@ -59,7 +59,7 @@ impl Interp<'_> {
             Value::Int(i) => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                // `0` is the current accelerator, whichever that is; higher numbers are GPUs in practice.
+                // `0` is the first device of the current accelerator, whatever that is. Higher numbers are GPUs in practice.
                 match u32::try_from(i) {
                     Ok(0) => {
                         let (there, cuda) = (self.available(None), self.at(Device::Cuda(Some(0)), origin));
@@ -70,9 +70,9 @@ impl Interp<'_> {
                     Err(_) => Some(self.at(Device::Unknown, origin)),
                 }
             }
-            // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
+            // A number as a device is an index of the current accelerator: `.to(local_rank)`.
             Value::Host(Host::Number) => Some(self.unknown_device()),
-            // Without CUDA there is none: who asked for it knows by then.
+            // Without CUDA there is no current GPU. The call that returned it has raised.
             Value::Host(Host::CurrentGpu) => {
                 let (there, cuda) = (self.available(None), self.at(Device::CudaSome, NO_ORIGIN));
                 let unknown = self.unknown_device();
@@ -105,8 +105,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it the global rank wherever it is a number that is not written down? `0` where there is no process group is no other
-    /// meaning, and neither is the CPU where there is no CUDA.
+    /// Is every number here either a literal or the global rank? A literal such as `0` for programs without a process group does not
+    /// change the meaning, and neither does a device such as the CPU for machines without CUDA.
     pub(crate) fn is_plainly_rank(&self, v: Value) -> bool {
         self.values_of(v).iter().all(|v| {
             matches!(
@@ -116,7 +116,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The devices of alternatives. With `mixed`, nobody knows whether a number is the global rank.
+    /// The device of a choice of values. With `mixed`, it is unknown whether a number is the global rank.
     fn choice_device(&mut self, d: Dd, e: ExprId, mixed: bool) -> Dd {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
@@ -138,7 +138,7 @@ impl Interp<'_> {
         self.ite_device(cond, a, b)
     }
 
-    /// The device of factories without `device=`, for one made here.
+    /// The device that factories without `device=` use, with an origin here.
     pub(crate) fn default_device_at(&mut self, e: ExprId, reason: Reason) -> Dd {
         let place = self.place(e);
         let origin = self.origin(place, reason, NO_ORIGIN);
@@ -146,7 +146,7 @@ impl Interp<'_> {
         self.default_device_or(cpu)
     }
 
-    /// The same of what asks that device for memory, and needs it to be there if somebody has set one:
+    /// The same, for an operation that allocates memory. The device must be available if the program has set one:
     /// `torch.set_default_device("cuda")`, `with torch.device("cuda"):`.
     pub(crate) fn made_on_default(&mut self, e: ExprId, reason: Reason, name: &str) -> Dd {
         let device = self.default_device_at(e, reason);
@@ -156,13 +156,13 @@ impl Interp<'_> {
         device
     }
 
-    /// The device that somebody has set for factories without `device=`, and `otherwise` where nobody has.
+    /// The device that the program has set for factories without `device=`, or `otherwise` if it has set none.
     pub(crate) fn default_device_or(&mut self, otherwise: Dd) -> Dd {
         let set = self.store.get(self.tensors.default_device);
         self.set_device_or(set, otherwise)
     }
 
-    /// The device of `torch.Tensor(…)`: the default tensor type's, whatever the default device is.
+    /// The device of `torch.Tensor(…)`: that of the default tensor type. The default device does not matter.
     pub(crate) fn default_type_or(&mut self, otherwise: Dd) -> Dd {
         let set = self.store.get(self.tensors.default_type);
         self.set_device_or(set, otherwise)
@@ -183,7 +183,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same device, with one more reason in front of the chain.
+    /// The same device, with one more origin at the start of the chain.
     pub(crate) fn because(&mut self, d: Dd, e: ExprId, reason: Reason) -> Dd {
         let place = self.place(e);
         if let Some(payload) = self.d.as_leaf(d) {
@@ -197,12 +197,12 @@ impl Interp<'_> {
         self.ite_device(cond, a, b)
     }
 
-    /// A text that names the device, and is no `torch.device`.
+    /// A string that names the device.
     pub(crate) fn as_text(&mut self, d: Dd, e: ExprId) -> Value {
         Value::Device(self.because(d, e, Reason::Text))
     }
 
-    /// The device that a text names, or the same `torch.device`.
+    /// The device that a string names. A `torch.device` stays the same.
     pub(crate) fn without_text(&mut self, d: Dd) -> Dd {
         let Tables { places, origins, .. } = &mut self.t;
         self.d.map(d, &mut |p| {
@@ -212,23 +212,23 @@ impl Interp<'_> {
         })
     }
 
-    /// Is one of the devices perhaps a text that names it, or its number?
+    /// May the value be a string that names a device, or a device index?
     pub(crate) fn is_text(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().any(|&(_, _, origin)| is_form(self.t.origins.get(origin.0).reason))
     }
 
-    /// The number that `get_device()` gives for a device.
+    /// The number that `get_device()` returns for a device.
     pub(crate) fn as_number(&mut self, d: Dd, e: ExprId) -> Value {
         Value::Device(self.because(d, e, Reason::Number))
     }
 
-    /// Is it such a number, whatever the device?
+    /// Is the value such a number, for every device?
     pub(crate) fn is_device_number(&self, d: Dd) -> bool {
         let number = |origin: OriginId| self.t.origins.get(origin.0).reason == Reason::Number;
         self.device_leaves(d).iter().all(|&(_, _, origin)| number(origin))
     }
 
-    /// The device on which an outside thing lives.
+    /// The device of an outside value.
     pub(crate) fn device_of_outer(&mut self, o: OuterId, e: ExprId) -> Dd {
         if let Some(device) = self.device_out_of_file(o, e) {
             return device;
@@ -238,7 +238,7 @@ impl Interp<'_> {
         self.at(Device::Of(o), origin)
     }
 
-    /// The reasons behind a device, nearest first.
+    /// The origins of a device, newest first.
     pub(crate) fn chain(&self, origin: OriginId) -> Vec<crate::flow::domain::event::Step> {
         let mut steps = Vec::new();
         let mut at = origin;
@@ -253,7 +253,7 @@ impl Interp<'_> {
     }
 }
 
-/// Is it the device still, in another form?
+/// Is the value still a device, in another form?
 const fn is_form(reason: Reason) -> bool {
     matches!(reason, Reason::Text | Reason::Number)
 }

@@ -1,4 +1,4 @@
-//! Intrinsics of devices, process groups and processes.
+//! Intrinsics for devices, process groups and processes.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::{Device, NO_ORIGIN, Reason, Value};
@@ -7,10 +7,10 @@ use crate::flow::models::registry::{Called, Intrinsics};
 use crate::sym::Sym;
 use crate::world::Backend;
 
-/// What may be the current accelerator instead of CUDA.
+/// Back ends other than CUDA that may be the current accelerator.
 pub(crate) const CURRENT: [Backend; 4] = [Backend::Xpu, Backend::Mps, Backend::Npu, Backend::Hpu];
 
-/// By path.
+/// Intrinsics by path.
 pub(crate) const INTRINSICS: Intrinsics = &[
     ("torch.device", |i, c| Some(i.make_device(c.args, c.at))),
     ("torch.accelerator.current_accelerator", |i, c| Some(current_accelerator(i, c))),
@@ -36,7 +36,7 @@ pub(crate) const INTRINSICS: Intrinsics = &[
     ("concurrent.futures.process.ProcessPoolExecutor", |i, c| i.fork_pool(c.args, c.at)),
 ];
 
-/// A CUDA build names CUDA, GPU or not, unless it is told to look.
+/// A CUDA build of PyTorch returns CUDA with or without a GPU, unless the call has `check_available=True`.
 fn current_accelerator(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     let place = i.place(c.at);
     let origin = i.origin(place, Reason::Literal, NO_ORIGIN);

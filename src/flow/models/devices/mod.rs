@@ -1,4 +1,4 @@
-//! Models of devices, and of processes that choose among them.
+//! Models of devices, and of processes that select devices.
 
 pub(crate) mod accelerator;
 pub(crate) mod current_gpu;
@@ -19,63 +19,63 @@ use crate::flow::models::devices::workers::Worker;
 use crate::span::Place;
 use rustc_hash::FxHashMap;
 
-/// What is known of processes, their groups and their GPUs.
+/// What the engine knows about processes, their groups and their GPUs.
 #[derive(Default)]
 pub(crate) struct Devices {
     /// The condition under which CUDA has been initialised.
     pub(crate) ready: Cell,
-    /// What the program has put into `CUDA_VISIBLE_DEVICES`.
+    /// The value that the program has put into `CUDA_VISIBLE_DEVICES`.
     pub(crate) visible: Cell,
-    /// What the program has put into other variables of the environment: their names, and what they hold, in turn.
+    /// The other environment variables that the program has set, as alternating names and values.
     pub(crate) environment: Cell,
-    /// Where CUDA was initialised first.
+    /// The place that initialised CUDA first.
     pub(crate) ready_at: Option<Place>,
-    /// Where `CUDA_VISIBLE_DEVICES` was set.
+    /// The place that set `CUDA_VISIBLE_DEVICES`.
     pub(crate) visible_at: Option<Place>,
-    /// Where the environment was set before CUDA was asked, and to what.
+    /// Places that set such a variable before CUDA was initialised, with the value.
     pub(crate) in_time: FxHashMap<Place, Value>,
-    /// The first import that asks CUDA something.
+    /// The first import of a file that uses CUDA.
     pub(crate) imported: Option<Place>,
-    /// Parts of environment variables.
+    /// Outside values that are parts of environment variables, with the variable.
     pub(crate) from_environment: FxHashMap<OuterId, &'static str>,
-    /// What the program has made the number of the only visible GPU, and when.
+    /// The value that the program has put into `CUDA_VISIBLE_DEVICES` as the only GPU, with the path condition.
     pub(crate) physical: Option<(OuterId, Cond)>,
-    /// The condition under which the default process group is NCCL's.
+    /// The condition under which the default process group uses NCCL.
     pub(crate) nccl: Cell,
-    /// The NCCL group.
+    /// The NCCL process group.
     pub(crate) group: Option<Group>,
-    /// Devices without an index: `cuda`.
+    /// Uses of a device without an index: `cuda`.
     pub(crate) bare: Vec<Place>,
-    /// Has each process chosen a device?
+    /// Whether each process has selected its device.
     pub(crate) selected: bool,
-    /// Something goes to a device with an index, or one that others name.
+    /// Whether something moves to a device with an index, or to one that an outside value names.
     pub(crate) indexed: bool,
-    /// Something in the file may use another GPU than the first.
+    /// Whether the file may use another GPU than the first one.
     pub(crate) beyond_first: bool,
-    /// Models that are wrapped for one device of each process.
+    /// Places that wrap a model for one device in each process.
     pub(crate) one_each: Vec<Place>,
-    /// When a process group was started, if anything in sight starts one.
+    /// The condition under which a process group was started. `None` if no known code starts one.
     pub(crate) group_started: Option<Cond>,
-    /// Where a process has chosen its GPU by a number that nobody knows, in which frame and when.
+    /// Places where a process selects its GPU by an unknown number, with the frame and the path condition.
     pub(crate) gpus_chosen: Vec<(FrameId, Cond, Place)>,
-    /// GPUs on which something has met what is where the module is, and when.
+    /// GPUs on which a tensor has met one on the module's device, with the path condition.
     pub(crate) module_met: Vec<(Device, Cond)>,
-    /// Where the number of the process among all equals the one on its machine.
+    /// Conditions under which the global rank equals the local rank.
     pub(crate) ranks_alike: Vec<Cond>,
-    /// Where the global rank was taken for an index, in which frame and when.
+    /// Places that use the global rank as a device index, with the frame and the path condition.
     pub(crate) ranks_used: Vec<(FrameId, Cond, Place)>,
-    /// The loader, or what else forks, in whose workers what is interpreted runs.
+    /// The data loader or other fork whose worker runs the code that is being interpreted.
     pub(crate) worker: Option<Worker>,
-    /// Was an event told of that worker?
+    /// Whether that worker has been reported.
     pub(crate) worker_told: bool,
-    /// Pools of forks.
+    /// Pools of forked processes.
     pub(crate) pools: FxHashMap<ObjId, Worker>,
-    /// Is the first GPU the current one all the time, as far as that was asked?
+    /// Whether the first GPU is always the current one. `None` if not yet known.
     pub(crate) first_gpu: Option<bool>,
 }
 
 impl Devices {
-    /// Forgets objects from this number on.
+    /// Forgets all objects whose number is `objects` or higher.
     pub(crate) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.pools.retain(|&id, _| old(id));

@@ -1,4 +1,4 @@
-//! Process groups of NCCL, which need CUDA, and whether each of their processes has a GPU of its own.
+//! Process groups of NCCL, which need CUDA and a GPU of its own for each process.
 
 use crate::finding::Code;
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
@@ -14,15 +14,15 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// An NCCL process group: the event that it becomes if no device is chosen.
+/// An NCCL process group, with the event to emit if the processes select no device.
 pub(crate) struct Group {
     pub(crate) event: Pending,
 }
 
-/// The call by which a process chooses its GPU.
+/// The function with which a process selects its GPU.
 pub(crate) const CHOOSES: &str = "torch.cuda.set_device";
 
-/// What takes the current GPU without being told which: NCCL's own work, pinned memory, the allocator, objects that are sent.
+/// Functions that use the current GPU without an argument for it: NCCL's own work, pinned memory, the allocator, objects that are sent.
 const ON_CURRENT: &[&str] = &[
     "barrier",
     "monitored_barrier",
@@ -38,7 +38,7 @@ const ON_CURRENT: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// `init_process_group("nccl")` where no GPU may be. What follows is not reached without one.
+    /// `init_process_group("nccl")` on a machine that may have no GPU. Code after it has one.
     pub(crate) fn process_group(&mut self, args: &Args, e: ExprId) {
         let Some((backend, at)) = args.get(0, "backend") else { return };
         let chosen = self.group_of(backend, at, torch::starts_nccl);
@@ -48,7 +48,7 @@ impl Interp<'_> {
         let there = self.available(None);
         let absent = self.d.not(there);
         let bad = self.d.and(chosen, absent);
-        // Whatever picks the back end knows about devices.
+        // Conditions that select the back end are tests of the device.
         self.d.support(chosen, &mut self.tests.deciders);
         let bite = self.bite(bad, true);
         let earlier = if bite.is_none() { self.shadow(bad, true) } else { None };
@@ -88,7 +88,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `dist.is_initialized()`: where the program has made the default group, and where there was one when it asked before that.
+    /// `dist.is_initialized()`: the condition that the program has made the default group, or that one existed at an earlier test.
     pub(crate) fn has_group(&mut self, path: &str, e: ExprId) -> Cond {
         let elsewhere = Test::Compare(31, Value::External(Sym::new(path)), Value::None);
         let asked = self.tests.atoms.contains_key(&elsewhere);
@@ -113,7 +113,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.cuda.set_device(args.local_rank)`: it raises without CUDA, unless the number is one below zero. In a process of a
+    /// `torch.cuda.set_device(args.local_rank)`: raises without CUDA, unless the number is negative. In a process of a
     /// group it never is.
     pub(crate) fn chooses_gpu(&mut self, path: Sym, e: ExprId) {
         if path.as_str() == CHOOSES && self.run.muted == 0 && !self.caught_around() {
@@ -122,7 +122,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Where the function has chosen its GPU before, on whatever way here.
+    /// The place where the function has selected its GPU on every path to this point.
     fn gpu_chosen_before(&mut self) -> Option<Place> {
         let chosen = std::mem::take(&mut self.devices.gpus_chosen);
         let (here, path) = (self.frame, self.path);
@@ -132,12 +132,12 @@ impl Interp<'_> {
         first
     }
 
-    /// Where is this back end NCCL and nothing else?
+    /// The condition that this back end is NCCL and nothing else.
     pub(crate) fn chosen_nccl(&mut self, backend: Value, at: ExprId) -> Cond {
         self.group_of(backend, at, torch::is_nccl)
     }
 
-    /// Where is this back end one of those, by what [`Self::is_chosen`] says of each that it may be?
+    /// The condition that this back end satisfies `wanted`. See [`Self::is_chosen`] for one of its alternatives.
     fn group_of(&mut self, backend: Value, at: ExprId, wanted: fn(&str) -> bool) -> Cond {
         let chosen = match backend {
             Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_chosen(v, at, wanted))),
@@ -146,7 +146,7 @@ impl Interp<'_> {
         if let Value::Bool(chosen) = chosen { chosen } else { FALSE }
     }
 
-    /// Is it the name of one of those, or an option that has such a name unless the user says otherwise?
+    /// The condition that a back end satisfies `wanted`: by its name, or as the default of an option.
     fn is_chosen(&mut self, v: Value, at: ExprId, wanted: fn(&str) -> bool) -> Cond {
         let nccl = |v| matches!(v, Value::Str(s, _) if wanted(s.as_str()));
         match v {
@@ -159,8 +159,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Something is put on a device: after `init_process_group("nccl")` a bare `cuda` is GPU 0 for every process,
-    /// unless each has chosen its own.
+    /// Something moves to a device. After `init_process_group("nccl")`, a bare `cuda` is GPU 0 in every process, unless
+    /// each process has selected its own GPU.
     pub(crate) fn counts_for_group(&mut self, device: Dd, e: ExprId) {
         if self.run.muted > 0 {
             return;
@@ -187,7 +187,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `init_process_group("nccl", …)`: whether devices are chosen is known at the end.
+    /// `init_process_group("nccl", …)`: stores the group. Only the end of the entry point shows whether the processes select devices.
     pub(crate) fn watch_group(&mut self, args: &Args, e: ExprId) {
         let nccl = match args.get(0, "backend") {
             Some((v, _)) => {
@@ -211,7 +211,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The end of an entry point: was a device chosen for each process?
+    /// An entry point has ended. Reports a group whose processes have not selected a device.
     pub(crate) fn end_group(&mut self) {
         let uses = std::mem::take(&mut self.devices.bare);
         let wrapped = std::mem::take(&mut self.devices.one_each);
@@ -222,8 +222,8 @@ impl Interp<'_> {
         else {
             return;
         };
-        // Whoever names a device with its index everywhere leaves nothing to the current one, and who names numbers only what
-        // asks for it without being told.
+        // If every device has an index, nothing depends on the current GPU. With wrappers that receive a number, only functions that use
+        // the current GPU depend on it.
         let asked = |place: Place| self.asks_for_current_gpu([event.place, place]);
         let wrapped: Vec<Place> =
             wrapped.into_iter().filter(|&place| !uses.is_empty() || asked(place)).collect();
@@ -235,7 +235,7 @@ impl Interp<'_> {
         self.events.push(Pending { event, needs, about, function });
     }
 
-    /// Do the files at hand choose a device for each process in a way that was not followed?
+    /// Do this file or its imports select a device for each process in a way that the engine does not follow?
     fn chooses_somewhere(&self) -> bool {
         self.at_hand().into_iter().any(|m| {
             let ir = &self.program.get(m).ir;
@@ -245,7 +245,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does something in the program's file, or in one of these places', work on the current GPU, whatever else names its index?
+    /// Does code in the entry's file, or in the file of one of these places, use the current GPU without an argument?
     fn asks_for_current_gpu(&self, places: [Place; 2]) -> bool {
         let files = places.into_iter().filter_map(|place| self.program.module_of(place.file));
         files.chain([self.entry]).any(|m| {
@@ -259,7 +259,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The file and what it imports, as far as that goes.
+    /// The entry's file and the project files that it imports, up to a limit.
     fn at_hand(&self) -> Vec<ModIdx> {
         let mut modules = vec![self.entry];
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! Processes: the environment that chooses GPUs, ranks, process groups, workers.
+//! Processes: environment variables that select GPUs, ranks, process groups, workers.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::store::Cell;
@@ -11,12 +11,12 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
 
-/// The variables that CUDA reads once, when it is initialised.
+/// The environment variables that CUDA reads once, during its initialisation.
 pub(crate) const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
 pub(crate) const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
-/// The number of a process among those of all machines.
+/// Environment variables with the number of a process among those of all machines.
 pub(crate) const GLOBAL_RANKS: &[&str] = &["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
-/// Functions and classes that start other processes, for which the environment may be meant: what begins with one of these.
+/// Prefixes of functions and classes that start other processes, for which the environment may be meant.
 const STARTS_PROCESSES: &[&str] = &[
     "subprocess.",
     "os.system",
@@ -32,11 +32,11 @@ const STARTS_PROCESSES: &[&str] = &[
     "torch.multiprocessing.start_processes",
     "concurrent.futures.ProcessPoolExecutor",
 ];
-/// What starts processes, whatever it is a part of: `context.Process(…)`, `billiard.Popen(…)`.
+/// Last names of functions that start processes, on any object: `context.Process(…)`, `billiard.Popen(…)`.
 const STARTERS: &[&str] = &["Popen", "Process", "spawn", "check_call", "check_output"];
 
 impl Interp<'_> {
-    /// What any call may show: an argument that wants an accelerator, a tensor that a collective takes.
+    /// Looks at the arguments of any call: one that needs an accelerator, or a tensor for a collective.
     pub(crate) fn observe_call(&mut self, path: Sym, args: &Args) {
         if args.keyword("accelerator").is_some() {
             self.refuses_without(path, args);
@@ -52,7 +52,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the function, or anything in the file if this is its body, name what starts other processes?
+    /// Does the function, or the whole file for its body, name a function that starts other processes?
     pub(crate) fn starts_processes(&self) -> bool {
         let ir = &self.linked().ir;
         let span = ir.function(self.here().func).span;
@@ -67,7 +67,7 @@ impl Interp<'_> {
         })
     }
 
-    /// CUDA is initialised here, where the condition holds.
+    /// This place initialises CUDA where the condition holds.
     pub(crate) fn initialises(&mut self, cond: Cond, place: Place) {
         if self.run.muted > 0 {
             return;
@@ -87,7 +87,7 @@ impl Interp<'_> {
         self.devices.ready_at.get_or_insert(place);
     }
 
-    /// A file of the project is imported: what its body, or what it imports, asks CUDA, has been asked now.
+    /// The program imports a project file. All uses of CUDA in its body, or in what it imports, have happened now.
     pub(crate) fn imports(&mut self, target: Target, at: Span) {
         let (Target::Module(m) | Target::Member(m, _)) = target else { return };
         let file = self.linked().ir.file;
@@ -98,8 +98,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The body of the file has been interpreted. Its functions are called at some time: what the imports above have
-    /// done to CUDA has been done by then, but of what the body did nobody knows whether it was before.
+    /// The interpretation of a file's body has ended. Its functions run later, after the file's imports initialised CUDA. But for what the
+    /// rest of the body did, the order is unknown.
     pub(crate) fn body_ended(&mut self) {
         self.store.set(self.devices.visible, Value::Absent);
         self.devices.ready_at = self.devices.imported;
@@ -112,20 +112,20 @@ impl Interp<'_> {
         self.store.set(self.devices.ready, ready);
     }
 
-    /// The cells of this file's state.
+    /// Allocates the cells of this file's state.
     pub(crate) fn process_cells(store: &mut crate::flow::domain::store::Store) -> [Cell; 5] {
         let first = store.alloc(5);
         [0, 1, 2, 3, 4].map(|n| Cell(first.0 + n))
     }
 }
 
-/// Does the function or class of this name start other processes?
+/// Does the function or class with this path start other processes?
 fn starts_process(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     STARTERS.contains(&last) || STARTS_PROCESSES.iter().any(|known| path.starts_with(known))
 }
 
-/// Is a group of its own named: `all_reduce(x, ReduceOp.SUM, group)`?
+/// Does the call name a process group: `all_reduce(x, ReduceOp.SUM, group)`?
 fn names_group(args: &Args) -> bool {
     let other = |v| matches!(v, Value::External(_) | Value::Int(_) | Value::Bool(_) | Value::None);
     args.keyword("group").is_some() || args.positional.iter().skip(2).any(|&(v, _)| !other(v))

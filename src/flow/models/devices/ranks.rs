@@ -1,4 +1,4 @@
-//! Numbers of processes and of physical GPUs as indices of devices.
+//! Process numbers and physical GPU numbers as device indices.
 
 use crate::finding::Code;
 use crate::flow::domain::diagram::Cond;
@@ -11,7 +11,7 @@ use crate::sym::Sym;
 use crate::world::Backend;
 
 impl Interp<'_> {
-    /// Does the program meet at its own machine? Then the global rank is the local one.
+    /// Do the program's processes connect to the local machine? Then the global rank equals the local rank.
     fn on_one_machine(&self) -> bool {
         let here = |s: &str| {
             matches!(s, "localhost" | "127.0.0.1") || s.contains("://localhost") || s.contains("://127.")
@@ -20,7 +20,7 @@ impl Interp<'_> {
         files.into_iter().any(|ir| ir.strings.iter().any(|s| here(s.as_str())))
     }
 
-    /// `if rank == 0:` around: of all ranks that one is an index on its machine.
+    /// Does the path imply `rank == 0`? Rank 0 is also a valid index on its machine.
     fn is_first_process(&mut self) -> bool {
         let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));
         let Some(&first) = self.tests.atoms.get(&first) else { return false };
@@ -28,7 +28,7 @@ impl Interp<'_> {
         self.d.implies(self.path, first)
     }
 
-    /// `rank == args.local_rank`, of which `same` says where it holds: there the two are one number.
+    /// `rank == args.local_rank`, which holds under the condition `same`: there the two numbers are equal.
     pub(crate) fn ranks_compared(&mut self, (a, b): (Value, Value), same: Cond, e: ExprId) {
         let global = |v: Value| v == Value::Host(Host::Rank);
         let ir = &self.linked().ir;
@@ -50,13 +50,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Has the program asked whether it is the local rank?
+    /// Does the path imply that the global rank equals the local rank?
     fn is_local_rank(&mut self) -> bool {
         let alike = self.devices.ranks_alike.clone();
         alike.into_iter().any(|same| self.d.implies(self.path, same))
     }
 
-    /// A number is used as the index of a CUDA device, or of one of another back end.
+    /// A number is used as the index of a device of CUDA or of another back end.
     pub(crate) fn check_index_meaning(&mut self, v: Value, e: ExprId, backend: Option<Backend>) {
         let kind = match v {
             Value::Choice(_) if self.is_plainly_rank(v) => {
@@ -71,9 +71,9 @@ impl Interp<'_> {
             {
                 Kind::GlobalRank
             }
-            // What numbers are visible is said of GPUs alone.
+            // Visible numbers exist only for GPUs.
             _ if backend.is_some() => return,
-            // The very number that has just been made the only visible one.
+            // The program has just made this number the only visible GPU.
             Value::Outer(o) if self.is_physical(o) => {
                 Kind::OutsideVisible { index: None, visible: None, set: self.devices.visible_at }
             }
@@ -94,8 +94,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Where the function, or one that has called it, has taken the global rank for an index before, on whatever way here; if
-    /// it has not, that is this place.
+    /// The place where this function or a caller has used the global rank as an index before, on every path to this point.
+    /// If there is none, stores `place`.
     fn rank_used_before(&mut self, place: Place) -> Option<Place> {
         let mut around = Some(self.frame);
         while let Some(frame) = around {

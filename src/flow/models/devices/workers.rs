@@ -1,4 +1,4 @@
-//! Workers of data loaders, and other forks: what runs in them, and whether it touches CUDA.
+//! Workers of data loaders and other forks: which code runs in them, and whether it uses CUDA.
 
 use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::Dd;
@@ -13,18 +13,18 @@ use crate::ir::ExprId;
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// What starts forks.
+/// A call that starts forked processes.
 #[derive(Clone, Copy)]
 pub(crate) struct Worker {
     pub(crate) place: Place,
-    /// A data loader.
+    /// Whether it is a data loader.
     pub(crate) loads: bool,
-    /// When the process that is forked has used CUDA.
+    /// The condition under which the parent process has used CUDA before.
     pub(crate) ready: Cond,
 }
 
 impl Interp<'_> {
-    /// What the data set and the `collate_fn` of a loader with workers do to CUDA happens in forked processes.
+    /// The data set and the `collate_fn` of a loader with workers run in forked processes.
     pub(crate) fn check_workers(&mut self, data: Option<Value>, args: &Args, e: ExprId) {
         let workers = match args.get(5, "num_workers").map(|(v, _)| v) {
             Some(Value::Int(n)) => n > 0,
@@ -71,7 +71,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A function of the project, perhaps with some of what it is given, or an object of its that is called as one.
+    /// Does the engine follow the value as a function: a function of the project, a partial one, or an object with `__call__`?
     fn is_followed(&self, f: Value) -> bool {
         match f {
             Value::Closure(_) | Value::Bound(_) => true,
@@ -87,7 +87,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A data set that holds CUDA tensors hands them out in the workers.
+    /// A data set with CUDA tensors as items returns them in the workers.
     fn check_items(&mut self, item: Value, loader: Worker) {
         let mut parts = Parts::default();
         self.parts_of(item, &mut parts, 0);
@@ -99,7 +99,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The process that a call here forks, and when that has used CUDA; nothing if processes are started afresh.
+    /// The fork that a call here makes, with the condition that the parent has used CUDA. `None` if the start method may not be `fork`.
     fn fork(&mut self, e: ExprId) -> Option<Worker> {
         if self.run.muted > 0 || self.starts_afresh() {
             return None;
@@ -109,7 +109,7 @@ impl Interp<'_> {
         Some(Worker { place: self.place(e), loads: false, ready })
     }
 
-    /// A pool of processes: forks of this one, unless somebody says otherwise.
+    /// A pool of processes: forks of this process, unless the call names another context.
     pub(crate) fn fork_pool(&mut self, args: &Args, e: ExprId) -> Option<Value> {
         let worker = self.fork(e)?;
         if args.open || args.keyword("mp_context").is_some() || args.keyword("context").is_some() {
@@ -120,7 +120,7 @@ impl Interp<'_> {
         Some(Value::Object(id))
     }
 
-    /// A process that runs a function.
+    /// `Process(target=f, args=…)`: a process that runs a function.
     pub(crate) fn fork_process(&mut self, args: &Args, e: ExprId) -> Option<Value> {
         let worker = self.fork(e)?;
         if let Some((f, _)) = args.get(1, "target") {
@@ -130,7 +130,7 @@ impl Interp<'_> {
         None
     }
 
-    /// `pool.map(f, rows)` and its kin.
+    /// `pool.map(f, rows)` and similar methods.
     pub(crate) fn pool_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
         let Some(&worker) = self.devices.pools.get(&id) else { return };
         let Some((f, _)) = args.get(0, "func") else { return };
@@ -161,7 +161,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Interprets what a fork does. What it changes stays there.
+    /// Interprets the code of a fork. Its changes stay in the fork.
     fn run_in_fork(&mut self, worker: Worker, f: Value, given: &[Value], e: ExprId) {
         if self.run.muted > 0 || !matches!(f, Value::Closure(_) | Value::Bound(_)) {
             return;
@@ -174,7 +174,7 @@ impl Interp<'_> {
         (self.devices.worker, self.devices.worker_told, self.path) = before;
     }
 
-    /// Is the start method set somewhere? Then workers may not be forks.
+    /// Does the program choose a start method? Then its workers may not be forks.
     fn starts_afresh(&self) -> bool {
         let named = |ir: &crate::ir::Module| {
             ir.attributes.iter().any(|name| matches!(name.as_str(), "set_start_method" | "get_context"))
@@ -183,7 +183,7 @@ impl Interp<'_> {
         named(&self.program.get(self.entry).ir) || named(&self.linked().ir)
     }
 
-    /// Device work, perhaps in a worker of a loader.
+    /// Device work, which may be in a worker.
     pub(crate) fn worker_uses(&mut self, device: Dd, how: UseKind, e: ExprId) {
         let Some(loader) = self.devices.worker else { return };
         if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::LegacyType) {

@@ -1,9 +1,9 @@
-//! `accelerate.Accelerator`: where it works, and what `prepare()` puts there.
+//! `accelerate.Accelerator`: its device, and what `prepare()` moves there.
 //!
-//! Without `cpu=True` it takes the first accelerator that the machine has (accelerate/state.py, `PartialState`), and
-//! `prepare()` moves models in place and wraps loaders, which then send each batch after them (accelerate/accelerator.py,
-//! `prepare_model`; accelerate/data_loader.py, `DataLoaderShard`). What `accelerate launch` is told besides (the CPU,
-//! DeepSpeed) is no part of the program: it is taken as it runs by default.
+//! Without `cpu=True` it uses the first accelerator that the machine has (accelerate/state.py, `PartialState`). `prepare()`
+//! moves models in place and wraps loaders, which then move each batch to that device (accelerate/accelerator.py,
+//! `prepare_model`; accelerate/data_loader.py, `DataLoaderShard`). The options of `accelerate launch` (CPU, DeepSpeed) are
+//! not part of the program. The model assumes its defaults.
 
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::diagram::{Dd, FALSE};
@@ -15,7 +15,7 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::world::Backend;
 
-/// Its classes that have a `device`.
+/// Classes of `accelerate` that have a `device`.
 const STATES: &[&str] = &[
     "accelerate.Accelerator",
     "accelerate.accelerator.Accelerator",
@@ -23,34 +23,34 @@ const STATES: &[&str] = &[
     "accelerate.state.PartialState",
 ];
 
-/// Arguments with which models are split or kept elsewhere.
+/// Arguments that make `prepare()` split a model or keep it on another device.
 const SPLIT: &[&str] =
     &["fsdp_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin", "parallelism_config"];
 
-/// What it answers with yes in one of the processes: the only one, where there are no others.
+/// Attributes that are true in one of the processes. A program with one process has only that one.
 const FIRST: &[&str] = &["is_main_process", "is_local_main_process", "is_last_process"];
 
-/// What it answers of how far the training is, and so nothing about where it works.
+/// Attributes about the progress of the training, which say nothing about the device.
 const ELSE: &[&str] = &["sync_gradients", "optimizer_step_was_skipped"];
 
-/// What is known of one.
+/// What the engine knows about an object of one of these classes.
 #[derive(Clone, Copy)]
 pub(crate) struct Accelerated {
     /// `accelerator.device`
     device: Dd,
-    /// It moves what it prepares there.
+    /// Whether it moves what it prepares to its device.
     places: bool,
 }
 
 impl Accelerated {
-    /// Where it works.
+    /// The object's device.
     pub(crate) const fn device(self) -> Dd {
         self.device
     }
 }
 
 impl Interp<'_> {
-    /// `Accelerator(…)`, `PartialState(…)`: the object, whose device is known from here on.
+    /// `Accelerator(…)`, `PartialState(…)`: the object, whose device the engine knows from here on.
     pub(crate) fn make_accelerator(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
         if !STATES.contains(&path) || args.open || args.open_names {
             return None;
@@ -77,14 +77,14 @@ impl Interp<'_> {
         if on_cpu {
             return device;
         }
-        // Of the accelerators that come after CUDA this is the one that people have.
+        // Of the accelerators that come after CUDA, only MPS is common.
         let (there, mps) = (self.available(Some(Backend::Mps)), self.at(Device::Other(Backend::Mps), origin));
         device = self.ite_device(there, mps, device);
         let (there, cuda) = (self.available(None), self.at(Device::Cuda(None), origin));
         self.ite_device(there, cuda, device)
     }
 
-    /// `accelerator.device` and what is known of its other attributes, if this is one.
+    /// `accelerator.device`, and other attributes of such an object with a known value.
     pub(crate) fn asked_of_accelerator(&self, o: OuterId, name: Sym) -> Option<Value> {
         let accelerated = self.libraries.accelerates.get(&o)?;
         match name.as_str() {
@@ -93,13 +93,13 @@ impl Interp<'_> {
         }
     }
 
-    /// `accelerator.sync_gradients`
+    /// Is it an attribute such as `accelerator.sync_gradients`, which says nothing about the device?
     pub(crate) fn asks_accelerator_else(&self, o: OuterId) -> bool {
         let OuterKey::Attr { base, name } = self.t.get_outer(o).key else { return false };
         self.libraries.accelerates.contains_key(&base) && ELSE.contains(&name.as_str())
     }
 
-    /// `accelerator.prepare(model, loader, …)` and its kin: what they give, in turn.
+    /// `accelerator.prepare(model, loader, …)` and similar methods: their results, one for each argument.
     pub(crate) fn prepared_by(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId) -> Option<Value> {
         let accelerated = *self.libraries.accelerates.get(&o)?;
         let moves = matches!(name.as_str(), "prepare" | "prepare_model" | "prepare_data_loader");
@@ -122,12 +122,12 @@ impl Interp<'_> {
         }
     }
 
-    /// One of them; `other` for what may come back wrapped, nobody knows how.
+    /// The prepared form of one argument. `other` is the result if the call may return an unknown wrapper.
     fn prepared(&mut self, v: Value, device: Dd, other: Value, e: ExprId) -> Value {
         let device = self.because(device, e, Reason::Moved);
         let id = match v {
             Value::Object(id) => id,
-            // Whatever is no model, optimizer, loader or schedule comes back as it is (accelerate/accelerator.py, `_prepare_one`).
+            // Other values than models, optimizers, loaders and schedulers stay as they are (accelerate/accelerator.py, `_prepare_one`).
             Value::Tensor(t) if self.get_tensor(t).certain => return v,
             Value::Seq(_)
             | Value::Host(_)
@@ -154,14 +154,14 @@ impl Interp<'_> {
                 let item = self.sent_along(self.own(id), device);
                 Value::Object(self.object(ObjKind::Loader, None, item))
             }
-            // An optimizer has the same parameters as before.
+            // An optimizer keeps its parameters.
             ObjKind::Inert => v,
             ObjKind::List { module: false } | ObjKind::Dict { module: false } => v,
             _ => other,
         }
     }
 
-    /// A batch where the loader sends it: all tensors in it, however deep.
+    /// A batch after the loader has moved it: all tensors in it are on the device.
     fn sent_along(&mut self, batch: Value, device: Dd) -> Value {
         self.each_within(batch, &mut |i, v| match v {
             Value::Unknown | Value::Outer(_) => i.possible_tensor(device),

@@ -1,4 +1,4 @@
-//! What a file gives back besides weights: it comes to the GPU that it was saved from, and meets what is on this process's own.
+//! Tensors from a file that are no weights: `torch.load` puts them on the GPU they were saved from, where they meet other tensors.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::event::{Event, Kind};
@@ -7,19 +7,19 @@ use crate::flow::machine::Interp;
 use crate::ir::ExprId;
 use crate::span::Place;
 
-/// So many places are told.
+/// The maximum number of places in one finding.
 const MAX_MET: usize = 3;
 
 impl Interp<'_> {
-    /// `torch.load` at this place has given this.
+    /// Stores that `torch.load` at this place returned this value.
     pub(crate) fn remember_read(&mut self, given: Value, place: Place) {
         if let Value::Outer(o) = given {
             self.libraries.read.insert(o, place);
         }
     }
 
-    /// Two values meet in an operation: if one was taken out of a file, and the other is a tensor on a GPU, that load is to blame for
-    /// more than where it puts weights, which are copied.
+    /// Two values meet in an operation. If one comes out of a file and the other is a tensor on a GPU, the load affects more than
+    /// weights, which are copied anyway.
     pub(crate) fn meets_what_was_read(&mut self, a: Value, b: Value, e: ExprId) {
         if self.libraries.read.is_empty() || self.run.muted > 0 || self.path == FALSE {
             return;
@@ -39,7 +39,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Where the file was read that an outside thing is an item of.
+    /// The place of the `torch.load` whose result contains this value as an item.
     fn taken_out_of_file(&self, v: Value) -> Option<Place> {
         let Value::Outer(mut at) = v else { return None };
         while let OuterKey::Item { base, .. } = self.t.get_outer(at).key {
@@ -51,8 +51,8 @@ impl Interp<'_> {
         None
     }
 
-    /// Is it a tensor for certain, and on a GPU where there is one? Only CPU tensors without dimensions
-    /// may meet others, so that these count as well.
+    /// Is it certainly a tensor, and on a GPU where there is one? Zero-dimensional tensors count, too, because only those on the CPU
+    /// may meet tensors on another device.
     fn is_on_a_gpu(&self, v: Value) -> bool {
         let Value::Tensor(t) = v else { return false };
         let t = self.get_tensor(t);
@@ -60,7 +60,7 @@ impl Interp<'_> {
         t.certain && leaves.into_iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome))
     }
 
-    /// Adds to the event of a load where what it gave has met something.
+    /// Adds to the event of a `torch.load` the places where its result meets tensors on a GPU.
     pub(crate) fn with_what_met(&self, event: &mut Event) {
         if let Kind::Load { met, .. } = &mut event.kind {
             let here = self.libraries.read_back.iter().filter(|&&(load, _)| load == event.place);

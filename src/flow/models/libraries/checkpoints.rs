@@ -1,4 +1,4 @@
-//! Checkpoints: what `torch.load` gives.
+//! Checkpoints: the results of `torch.load`.
 
 use crate::flow::domain::event::{Kind, UseKind};
 use crate::flow::domain::value::{OuterKey, Reason, Value};
@@ -8,7 +8,7 @@ use crate::ir::{ArgKind, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// What files with weights, the variables that hold them and the functions that read them are called.
+/// Words in the names of files with weights, of variables that hold weights and of functions that read them.
 const WEIGHTS: &[&str] = &[
     "checkpoint",
     "ckpt",
@@ -21,19 +21,19 @@ const WEIGHTS: &[&str] = &[
     "model_state",
     "optim",
 ];
-/// Parts of a training state that load their state into themselves, and hold no tensors of a GPU.
+/// Parts of a training state that load their own state and hold no tensors on a GPU.
 const OWN_STATE: &[&str] = &["sched", "scaler", "rng", "sampler"];
-/// Parts of a training state that hold no tensors, or tensors of the CPU.
+/// Parts of a training state that hold no tensors, or only CPU tensors.
 const NO_WEIGHTS: &[&str] =
     &["rng", "random", "sched", "scaler", "meta", "sampler", "dataset", "tokenizer", "vocab", "stats"];
 
 impl Interp<'_> {
-    /// `torch.load`, or what reads files as that does: `position` is that of `map_location`. A `program` is read by
-    /// `torch.jit.load`: that has weights, whatever it is called.
+    /// `torch.load`, or a function that reads files in the same way. `position` is the position of `map_location`. `program` is true
+    /// for `torch.jit.load`, whose result always has weights.
     pub(crate) fn torch_load(&mut self, position: usize, program: bool, args: &Args, e: ExprId) -> Value {
         let location = args.get(position, "map_location");
         self.check_location(location);
-        // A wrapper that hands on what it was not given is not to blame, but who calls it in sight.
+        // For a wrapper that passes its own optional parameter on, the cause is the call that leaves it out.
         let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
         let explicit_none =
             matches!(location, Some((Value::None, at)) if written(at) || self.is_left_out(at));
@@ -42,16 +42,16 @@ impl Interp<'_> {
             && !self.is_published(args)
             && !(program && self.runs_the_original())
         {
-            // What this very run has written comes back to where it was.
+            // A file that this run has written was saved on this machine.
             let own = self.saved_before(args);
             let foreign = self.d.not(own);
             let available = self.available(None);
             let absent = self.d.not(available);
             let bad = self.d.and(foreign, absent);
             let bite = self.bite(bad, true).or_else(|| {
-                // Something before it needs CUDA and has not asked: there it goes back to the GPU it came from.
+                // An earlier use needs CUDA without a check. So CUDA is there, and the tensors return to the GPU they came from.
                 self.shadow(bad, true)?;
-                // Who uses the first GPU alone has saved it from there.
+                // A program that uses only the first GPU has also saved the file from there.
                 if !self.devices.beyond_first {
                     return None;
                 }
@@ -73,7 +73,7 @@ impl Interp<'_> {
                 );
                 let result = self.result_of(e);
                 self.remember_read(result, place);
-                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
+                // Programs save data sets with `torch.save`, too. Wait until the program uses the result as weights.
                 let names = self.names_around(e);
                 if !program
                     && !named_as_weights(&names)
@@ -98,8 +98,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the function run a model that it is given, besides the program that it loads? Then it compares what has just been
-    /// exported with what it came from.
+    /// Does the function also call a model that is a parameter, in addition to the program that it loads? Then it compares the exported
+    /// program with its original.
     fn runs_the_original(&self) -> bool {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func);
@@ -118,7 +118,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it a parameter of the function that a call in sight has left to its default, `None`?
+    /// Is it a parameter with the default `None`, in a call that leaves it out?
     fn is_left_out(&self, at: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Var(Var::Local(slot)) = ir.expr(at) else { return false };
@@ -128,7 +128,7 @@ impl Interp<'_> {
         self.here().site.is_some() && param.is_some()
     }
 
-    /// The value is used as weights: if `torch.load` gave it, that matters.
+    /// The program uses the value as weights. If the value comes from `torch.load`, this emits the event of that load.
     pub(crate) fn used_as_weights(&mut self, v: Value) {
         if let Value::Choice(d) = v {
             let mut leaves = Vec::new();
@@ -153,8 +153,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Loaded into a model: it is weights, and so is what it was made of by a function that nobody knows, such as one that renames
-    /// them.
+    /// The program loads the value into a model, so it is weights. If an unknown function made it from another value, for
+    /// example by renaming the entries, that value is weights, too.
     pub(crate) fn loaded_as_weights(&mut self, v: Value) {
         if let Value::Outer(o) = v
             && let Some(&read) = self.libraries.made_of_loaded.get(&o)
@@ -164,7 +164,7 @@ impl Interp<'_> {
         self.used_as_weights(v);
     }
 
-    /// An unknown function has made something of what was read from a file.
+    /// An unknown function has made a value from the contents of a file.
     pub(crate) fn made_of_what_was_read(&mut self, made: Value, args: &Args) {
         if self.libraries.loads.is_empty() {
             return;
@@ -176,9 +176,9 @@ impl Interp<'_> {
         }
     }
 
-    /// `load_pretrained(model, torch.load(path))`: who is given it says what it is.
+    /// `load_pretrained(model, torch.load(path))`: the name of the callee shows that the argument is weights.
     pub(crate) fn handed_as_weights(&mut self, callee: Sym, args: &Args) {
-        // What loads its state says so by what it is: schedulers do that as well.
+        // `load_state_dict` does not show that, because schedulers have it, too.
         if self.libraries.loads.is_empty()
             || callee.as_str() == "load_state_dict"
             || !named_as_weights(&[callee])
@@ -189,7 +189,7 @@ impl Interp<'_> {
         given.into_iter().for_each(|v| self.used_as_weights(v));
     }
 
-    /// `def restore(self, state_dict)`: the parameter says what it is given.
+    /// `def restore(self, state_dict)`: the name of the parameter shows that the argument is weights.
     pub(crate) fn taken_for_weights(&mut self, function: &Function, bound: bool, args: &Args) {
         for (n, param) in function.params.iter().enumerate() {
             if !named_as_weights(&[param.name]) {
@@ -203,7 +203,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the function read the same file elsewhere, and say where to? Then it has thought of both.
+    /// Does the function also read the same file with a `map_location`? Then the author has handled both cases.
     fn located_elsewhere(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return false };
@@ -212,7 +212,7 @@ impl Interp<'_> {
             let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
             call.args.iter().find(|a| says(a.kind)).map(|a| a.value)
         };
-        // What is handed on in both places says no more there than here.
+        // Two calls with the same expression for `map_location` do not differ.
         let own = location(ir.call(call));
         let within = ir.function(self.here().func).span;
         let whole = self.here().func.0 == 0;
@@ -235,7 +235,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The names around a `torch.load`: its file's, its result's, and its function's if that returns it.
+    /// The names around a `torch.load`: in its file argument, of its result, and of its function if that returns the result.
     fn names_around(&self, e: ExprId) -> Vec<Sym> {
         let ir = &self.linked().ir;
         let mut names = Vec::new();
@@ -261,7 +261,7 @@ impl Interp<'_> {
         names
     }
 
-    /// The names and texts in a piece of the source.
+    /// The names and strings in a span of the source.
     fn words_of(&self, span: Span, names: &mut Vec<Sym>) {
         let ir = &self.linked().ir;
         let slots = &ir.function(self.here().func).slots;
@@ -280,7 +280,7 @@ impl Interp<'_> {
     }
 }
 
-/// Is it what stands at this place, or a list of what that gives each time?
+/// Is it the expression at this place, or a list comprehension over it?
 fn is_each(ir: &Module, e: ExprId, at: Span) -> bool {
     match ir.expr(e) {
         Expr::Comp(id) => {
@@ -291,7 +291,7 @@ fn is_each(ir: &Module, e: ExprId, at: Span) -> bool {
     }
 }
 
-/// Do the names around a `torch.load` say that it reads weights?
+/// Do the names around a `torch.load` show that it reads weights?
 fn named_as_weights(names: &[Sym]) -> bool {
     speak_of(names, WEIGHTS) && !speak_of(names, NO_WEIGHTS)
 }

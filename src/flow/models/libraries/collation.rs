@@ -1,4 +1,4 @@
-//! What collating makes of a data set's items, and pinned memory.
+//! How a loader collates items into batches, and pinned memory.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::dims::Dims;
@@ -12,7 +12,7 @@ use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `for key in batch: … batch[key]`: what nobody has seen is indexed by what it gives, so it is a dict.
+    /// `for key in batch: … batch[key]`: the program indexes an unknown batch with its own elements, so the batch is a dict.
     pub(crate) fn goes_over_keys(&self, iterable: Value, target: ExprId, at: ExprId) -> bool {
         let Value::Tensor(t) = iterable else { return false };
         let t = self.get_tensor(t);
@@ -27,11 +27,11 @@ impl Interp<'_> {
             .any(|e| matches!(*e, Expr::Index { base, index } if is(base, whole) && is(index, key)))
     }
 
-    /// `batch["y"] = y`: no tensor has such items, and what the batch holds from now on is not only what came with it.
-    /// Nor is it a tensor where `batch[i] = batch[i].to(device)` puts what is somewhere else: that would be copied back.
+    /// `batch["y"] = y`: a tensor has no such items. From now on the batch holds something that the loader did not provide.
+    /// After `batch[i] = batch[i].to(device)`, the batch is no tensor either: an assignment to a tensor would copy the item back.
     pub(crate) fn batch_is_changed(&mut self, t: Tensor, key: Value, value: Value, base: ExprId) {
         let moved = |i: &Self| matches!(value, Value::Tensor(v) if i.get_tensor(v).device != t.device);
-        // `for key in batch.keys()`: one of two batches gives texts, and nobody knows what the other one gives.
+        // `for key in batch.keys()`: the key may be a choice of strings from one batch and unknown values from another.
         let keys = self.values_of(key);
         let any = |test: fn(&Value) -> bool| keys.iter().any(test);
         let named = any(|k| matches!(k, Value::Str(..) | Value::Host(Host::Text)));
@@ -45,7 +45,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What becomes of items like this one, or of a part of them.
+    /// The part of a batch that collating makes from items, or parts of items, like this one.
     pub(crate) fn collated(&mut self, item: Value, how: Collation, depth: u32) -> Value {
         if depth > MAX_NESTING {
             return Value::Unknown;
@@ -67,7 +67,7 @@ impl Interp<'_> {
                 self.made_of_host(Dims::exactly(1), how)
             }
             Value::Str(..) | Value::Host(Host::Text) => self.many(Self::TEXT),
-            // `for x, in loader` and `for x in loader` both come as a list of tensors.
+            // A batch of tuples is a list of tensors, even if each tuple has one element: `for x, in loader`, `for x in loader`.
             Value::Seq(_) | Value::Many(_) => self.collated_content(item, how, depth),
             Value::Object(id) => {
                 let kind = self.obj(id).kind;
@@ -93,7 +93,7 @@ impl Interp<'_> {
                 }
             }
             Value::Choice(_) => self.each(item, &mut |i, v| i.collated(v, how, depth + 1)),
-            // It lives where whoever gives it wants it.
+            // The caller decides its device.
             Value::Outer(o) if self.t.get_outer(o).varies || self.is_tensorish(o) => item,
             Value::Outer(_) | Value::Unknown if how.from_files => self.unseen_batch(how.at),
             _ => Value::Unknown,
@@ -122,7 +122,7 @@ impl Interp<'_> {
         self.plain_tensor(device, dims)
     }
 
-    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
+    /// The batch that the project's own `collate_fn` makes from the data set's items. The engine also interprets that function on its own.
     pub(crate) fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
         let item = self.item_of(data, e).unwrap_or_else(|| self.result_of(e));
         let items = self.many(item);
@@ -131,7 +131,7 @@ impl Interp<'_> {
         if batch == Value::None { Value::Unknown } else { batch }
     }
 
-    /// `pin_memory=True` over tensors that are not in host memory.
+    /// `pin_memory=True`. Reports tensors that are not in host memory.
     pub(crate) fn check_pinning(
         &mut self,
         item: Value,
@@ -149,7 +149,7 @@ impl Interp<'_> {
             if !t.certain || self.path == FALSE {
                 continue;
             }
-            // Elsewhere it only warns.
+            // With other back ends, PyTorch only warns.
             let places = &self.t.places;
             let device = self.d.map(t.device, &mut |p| match places.get(p).0 {
                 Device::Other(_) => unknown,
@@ -162,7 +162,7 @@ impl Interp<'_> {
         self.path = before;
     }
 
-    /// What a loader pins, or may pin.
+    /// A batch after the loader has pinned its tensors.
     pub(crate) fn pinned(&mut self, item: Value, e: ExprId) -> Value {
         self.each_within(item, &mut |i, item| match item {
             Value::Tensor(t) => {
@@ -180,12 +180,12 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it a list or dict of Python's own?
+    /// Is it a plain Python list or dict?
     pub(crate) fn is_plain_container(&self, id: ObjId) -> bool {
         matches!(self.obj(id).kind, ObjKind::Dict { module: false } | ObjKind::List { module: false })
     }
 
-    /// The objects in the value that were made since there were so many are made anew in each round of a loop.
+    /// Marks the objects in the value whose number is at least `since`: each round of a loop makes new ones.
     pub(crate) fn made_anew(&mut self, v: Value, since: usize) {
         match v {
             Value::Object(id) => {
@@ -212,7 +212,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What the next round of a loop gets: what was done to the objects of the one before is not done to its own.
+    /// The value in the next round of a loop. Its objects are new, so that changes in the last round do not apply to them.
     pub(crate) fn next_round(&mut self, v: Value) -> Value {
         if !self.evidence.outer_writes.is_empty() {
             self.is_new_outside(v);
@@ -244,7 +244,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The method of this name that an object's class has in the project.
+    /// The method of this name in the object's class, if the project defines it.
     pub(crate) fn own_method(
         &self,
         id: ObjId,

@@ -47,7 +47,7 @@ impl Interp<'_> {
         Value::Object(new)
     }
 
-    /// `functools.partial(f, …)`: the function and what it will be given.
+    /// `functools.partial(f, …)`: an object with the function and its first arguments.
     pub(crate) fn partial(&mut self, args: &Args, e: ExprId) -> Value {
         let Some((&(f, _), rest)) = args.positional.split_first() else { return self.result_of(e) };
         if args.open {
@@ -66,7 +66,7 @@ impl Interp<'_> {
         Value::Object(made)
     }
 
-    /// Calls what [`Self::partial`] made.
+    /// Calls an object that [`Self::partial`] made.
     pub(crate) fn call_partial(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let parts = self.exact_elements(self.own(id)).unwrap_or_default();
         let &[f, rest, keywords] = parts.as_slice() else {
@@ -90,7 +90,7 @@ impl Interp<'_> {
         made
     }
 
-    /// `namedtuple("Pair", ["left", "right"])`, `namedtuple("Pair", "left right")`
+    /// `namedtuple("Pair", ["left", "right"])`, `namedtuple("Pair", "left right")`.
     pub(crate) fn tuple_class(&mut self, args: &Args, e: ExprId) -> Value {
         let fields = match args.get(1, "field_names").map(|(v, _)| v) {
             Some(Value::Str(s, _)) => {
@@ -117,7 +117,7 @@ impl Interp<'_> {
         }
     }
 
-    /// An instance of what [`Self::tuple_class`] made.
+    /// An instance of a class that [`Self::tuple_class`] made.
     pub(crate) fn make_tuple(&mut self, class: ObjId, args: &Args, e: ExprId) -> Value {
         let fields = self.exact_elements(self.own(class)).unwrap_or_default();
         if args.open || args.positional.len() > fields.len() {

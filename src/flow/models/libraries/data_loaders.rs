@@ -1,8 +1,8 @@
-//! Batches of data loaders: what a data set's items are, and what collating makes of them.
+//! Batches of data loaders: the items of a data set, and how the loader collates them.
 //!
-//! `DataLoader` stacks tensors where they are and makes tensors of numbers and arrays on the default device
-//! (torch/utils/data/_utils/collate.py). What nobody here has seen comes from files, so it is on the CPU, unless a
-//! data set in sight has something to do with devices itself.
+//! `DataLoader` stacks tensors on their device, and makes tensors from numbers and arrays on the default device
+//! (torch/utils/data/_utils/collate.py). Unknown data comes from files, so it is on the CPU, unless the source of the
+//! data set mentions devices.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::diagram::TRUE;
@@ -15,22 +15,22 @@ use crate::flow::models::libraries::collation::is_default_collate;
 use crate::ir::{ArgKind, Expr, ExprId};
 use crate::sym::Sym;
 
-/// How deep containers in items are looked into.
+/// How deep to look into containers in items.
 pub(crate) const MAX_NESTING: u32 = 4;
 
-/// How the items of a data set become a batch.
+/// How a loader makes a batch from the items of a data set.
 #[derive(Clone, Copy)]
 pub(crate) struct Collation {
     /// The call that makes the loader.
     pub(crate) at: ExprId,
-    /// Items are stacked: a batch has one dimension more.
+    /// Whether it stacks the items, so that a batch has one more dimension.
     pub(crate) stacked: bool,
-    /// What is not known of an item came from files: it is on the CPU.
+    /// Whether unknown parts of an item come from files, so that they are on the CPU.
     pub(crate) from_files: bool,
 }
 
 impl Interp<'_> {
-    /// Data sets that are made of others or of tensors, and loaders.
+    /// A call in `torch.utils.data`: a data set that is made from tensors or other data sets, or a loader.
     pub(crate) fn data_utility(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let (_, name) = text.rsplit_once('.')?;
         Some(match name {
@@ -63,7 +63,7 @@ impl Interp<'_> {
         })
     }
 
-    /// An item of any of several data sets.
+    /// An item of one of several data sets.
     fn item_of_any(&mut self, parts: Value, at: ExprId) -> Option<Value> {
         let parts = match self.exact_elements(parts) {
             Some(parts) => parts,
@@ -89,7 +89,7 @@ impl Interp<'_> {
             (Some((data, _)), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
                 self.collated_by(data, f, at, e)
             }
-            // Whatever collates them: what is on a device cannot be pinned (aten/src/ATen/native/Memory.cpp, `pin_memory`).
+            // With any `collate_fn`: PyTorch cannot pin a tensor on a device (aten/src/ATen/native/Memory.cpp, `pin_memory`).
             (_, Some(_)) if pins == Some(Value::Bool(TRUE)) && !args.open => {
                 let batch = self.unseen_batch(e);
                 match batch {
@@ -113,9 +113,9 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Loader, None, item))
     }
 
-    /// A batch of a data set whose items are collated as PyTorch does it.
+    /// A batch of a data set, with the default collation.
     fn batch_of(&mut self, data: Value, args: &Args, e: ExprId) -> Value {
-        // Rows of what has been put on a device are there.
+        // The rows of a tensor are on its device.
         if let Value::Tensor(t) = data {
             let device = self.get_tensor(t).device;
             return self.possible_tensor(device);
@@ -126,7 +126,7 @@ impl Interp<'_> {
         };
         let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
         let known = match data {
-            // What a list holds was put there, and may have been on a device by then.
+            // The program put the elements into the list, and may have moved them before.
             Value::Object(id) => {
                 matches!(self.obj(id).kind, ObjKind::Items | ObjKind::List { .. })
                     || self.obj(id).class.is_some_and(|class| self.speaks_of_devices(class))
@@ -138,7 +138,7 @@ impl Interp<'_> {
         self.collated(item, Collation { at: e, stacked, from_files }, 0)
     }
 
-    /// What a data set in sight gives for a number, or what one that is gone over gives.
+    /// The result of indexing a known data set with a number, or an element of a known iterable data set.
     pub(crate) fn item_of(&mut self, data: Value, e: ExprId) -> Option<Value> {
         let Value::Object(id) = data else { return None };
         match self.obj(id).kind {
@@ -157,7 +157,7 @@ impl Interp<'_> {
         }))
     }
 
-    /// What a loader will call: interpreted for itself too, so nothing is told of it here.
+    /// Calls a function that a loader will call, without reports. The engine also interprets that function on its own.
     pub(crate) fn aside(&mut self, called: &mut dyn FnMut(&mut Self) -> Value) -> Value {
         let before = self.path;
         self.run.muted += 1;
@@ -167,7 +167,7 @@ impl Interp<'_> {
         v
     }
 
-    /// Is there something about devices in the class or in those it is made of?
+    /// Does the source of the class or of its bases mention devices?
     fn speaks_of_devices(&self, class: crate::link::ClassKey) -> bool {
         self.program.class(class).mro.iter().any(|k| {
             let ir = &self.program.get(k.module).ir;
@@ -193,7 +193,7 @@ impl Interp<'_> {
         self.tensor(Tensor { dims, certain: true, role: Role::Plain, bytes: None, ..t })
     }
 
-    /// `dataset[0]`: what nobody here has seen of an item came from files, as with batches.
+    /// `dataset[0]`: unknown parts of an item come from files, as in batches.
     pub(crate) fn item_from_files(&mut self, id: ObjId, i: Value, item: Value, e: ExprId) -> Value {
         let single = matches!(i, Value::Int(_));
         let Some(class) =
@@ -210,7 +210,7 @@ impl Interp<'_> {
         if data { self.data_from_files(e) } else { item }
     }
 
-    /// Something that is read from files, unless a transform sends it elsewhere.
+    /// A value that is read from files, unless a transform moves it.
     fn data_from_files(&mut self, e: ExprId) -> Value {
         let sent = self.linked().ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } | Expr::Var(crate::ir::Var::Unbound(name)) if name.as_str() == "ToDevice"));
         let plain = matches!(self.store.get(self.tensors.default_device), Value::Absent | Value::None);
@@ -230,7 +230,7 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Items, None, item))
     }
 
-    /// `data.to(device)` as a statement, where `data` may be a graph: it is moved in place, with all that it holds.
+    /// `data.to(device)` as a statement, where `data` may be a graph object: it moves in place, with everything in it.
     pub(crate) fn graph_moves(&mut self, e: ExprId, moved: Value) {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return };
@@ -253,7 +253,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A batch of which nothing is known.
+    /// A batch of an unknown data set.
     pub(crate) fn unseen_batch(&mut self, e: ExprId) -> Value {
         let place = self.place(e);
         let origin = self.origin(place, Reason::Batch, NO_ORIGIN);

@@ -1,4 +1,4 @@
-//! Calls of names outside the project.
+//! Calls of functions outside of the project.
 
 use crate::flow::domain::value::{Device, Value};
 use crate::flow::machine::Interp;
@@ -9,12 +9,12 @@ use crate::sym::Sym;
 use crate::torch::{self};
 use crate::world::Backend;
 
-/// Libraries that work on arrays in main memory. What of a GPU they are given raises, whatever the function is
-/// (`numpy.asarray` of it does).
+/// Libraries that work on arrays in main memory. All their functions raise for tensors on a GPU, as
+/// `numpy.asarray` does.
 pub(crate) const HOST_LIBRARIES: [&str; 9] =
     ["numpy.", "scipy.", "cv2.", "PIL.", "sklearn.", "skimage.", "pandas.", "matplotlib.", "plotly."];
 
-/// `nn.Module.to(model, device)`: what a method of that name in `model` goes on with.
+/// `nn.Module.to(model, device)`: the prefix of the methods of the base class, which an override calls.
 pub(crate) const MODULES_OWN: &str = "torch.nn.Module.";
 
 /// Is it a device, or the name of a GPU?
@@ -27,7 +27,7 @@ fn is_place(v: Value) -> bool {
 }
 
 impl Interp<'_> {
-    /// A module is moved by the method that all modules have, whatever its class has made of that.
+    /// A call of a base class's method that moves a module, whether or not the module's class overrides it.
     pub(crate) fn moved_by_base(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
         let name = path
             .strip_prefix(MODULES_OWN)
@@ -60,7 +60,7 @@ impl Interp<'_> {
             return self.make_torch_module(op, args, e);
         }
         if let Some(op) = torch::function(path) {
-            // What needs an accelerator needs it whatever it makes.
+            // A function that needs an accelerator needs it whatever its result is.
             if let Some(a) = torch::call(path).and_then(|f| f.accelerator)
                 && let Some(v) = self.accelerator_call(path, a, args, e)
             {

@@ -1,4 +1,4 @@
-//! Methods of objects that other libraries have made.
+//! Methods of objects that other libraries made.
 
 use crate::flow::domain::atom::gpus_at_least;
 use crate::flow::domain::diagram::TRUE;
@@ -13,7 +13,7 @@ use crate::torch::{self, Elsewhere};
 use crate::world::Backend;
 
 impl Interp<'_> {
-    /// A call of a library of which the tables know nothing.
+    /// A call of a library function that is not in the tables.
     pub(crate) fn foreign_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         if let Some(answer) = self.driver_call(path, args, e) {
             return answer;
@@ -42,7 +42,7 @@ impl Interp<'_> {
         if text == "torch.cuda.device_count" {
             return Value::Outer(self.known.device_count);
         }
-        // `types.SimpleNamespace(x=x)`: its fields are what it is given.
+        // `types.SimpleNamespace(x=x)`: its attributes are the keyword arguments.
         let holds = matches!(text, "types.SimpleNamespace" | "argparse.Namespace");
         if holds && args.positional.is_empty() && !args.open {
             let id = self.object(ObjKind::Instance, None, Value::Absent);
@@ -51,7 +51,7 @@ impl Interp<'_> {
             }
             return Value::Object(id);
         }
-        // `torch.ops.hpu.…`: only the plug-in of that back end has it.
+        // `torch.ops.hpu.…` exists only with the plug-in of that back end.
         let space = text.strip_prefix("torch.ops.").and_then(|rest| rest.split('.').next());
         if let Some(b) = space.and_then(Backend::from_name) {
             self.cannot_do_without(b);
@@ -60,7 +60,7 @@ impl Interp<'_> {
         self.unknown_call(Value::Unknown, args, e)
     }
 
-    /// Methods of objects that stand for things of other libraries.
+    /// Calls a method of an object that models an object of another library.
     pub(crate) fn foreign_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         self.training_method(id, name, args, e);
         self.pool_method(id, name, args, e);
@@ -81,7 +81,7 @@ impl Interp<'_> {
             }
             (ObjKind::Parser, "add_argument_group" | "add_mutually_exclusive_group") => Value::Object(id),
             (ObjKind::Generator, "manual_seed") => Value::Object(id),
-            // A state is a tensor on the CPU, whatever the generator draws on.
+            // The state is a CPU tensor for a generator on any device.
             (ObjKind::Generator, "set_state") => {
                 if let Some((v, at)) = args.get(0, "new_state")
                     && let Some((device, _)) = self.tensor_place(v, at)
@@ -109,7 +109,7 @@ impl Interp<'_> {
             }
             (ObjKind::Distribution(op), "log_prob" | "cdf" | "icdf") => {
                 let mut parties = self.distribution_parameters(id, e);
-                // Some move the value to their parameters.
+                // Some distributions move the value to the device of their parameters.
                 let moves = op.distribution.as_ref().is_some_and(|d| {
                     d.cpu_value == Elsewhere::Yes
                         && d.cuda_value == Elsewhere::Yes
@@ -167,7 +167,7 @@ impl Interp<'_> {
             Value::Str(s, _) => Some(s.as_str()),
             _ => None,
         });
-        // `default=torch.cuda.is_available`: the function itself, which is always true.
+        // `default=torch.cuda.is_available` without a call: the default is the function, which is always true.
         let given = args.keyword("default").map(|(v, at)| match self.check_uncalled(at, v) {
             Some(meant) => Value::Bool(meant),
             None => v,
@@ -184,7 +184,7 @@ impl Interp<'_> {
         self.t.outer(key.clone(), || Outer { device, default, ..Outer::new(key, text) });
     }
 
-    /// `args.name`
+    /// `args.name`: an option of the command line.
     pub(crate) fn argument(&mut self, namespace: ObjId, name: Sym, e: ExprId) -> Value {
         let Value::Object(parser) = self.own(namespace) else { return self.result_of(e) };
         let Some(&parser) = self.libraries.parsers.get(&parser) else { return self.result_of(e) };
@@ -198,14 +198,14 @@ impl Interp<'_> {
         Value::Outer(id)
     }
 
-    /// `super().__init__(…)` of a base that is not in the project.
+    /// `super().__init__(…)` of a base outside of the project.
     pub(crate) fn call_foreign_init(&mut self, args: &Args) {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
     }
 
-    /// At least this many GPUs.
+    /// The condition that the machine has at least this many GPUs.
     pub(crate) fn at_least(&mut self, n: u32) -> crate::flow::domain::diagram::Cond {
         self.d.atom(gpus_at_least(n))
     }

@@ -1,7 +1,7 @@
-//! What `accelerate` gathers from all processes.
+//! Tensors that `accelerate` gathers from all processes.
 //!
-//! `gather()` and its kin refuse what is not on the GPU where the `Accelerator` works with CUDA (accelerate/utils/operations.py,
-//! `_gpu_gather`).
+//! If the `Accelerator` uses CUDA, `gather()` and similar methods refuse tensors that are not on its GPU
+//! (accelerate/utils/operations.py, `_gpu_gather`).
 
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::value::{Device, OuterId};
@@ -13,7 +13,7 @@ use crate::sym::Sym;
 const GATHERS: &[&str] = &["gather", "gather_for_metrics", "pad_across_processes"];
 
 impl Interp<'_> {
-    /// `accelerator.gather(x)` of a tensor on the CPU.
+    /// Reports `accelerator.gather(x)` of a CPU tensor.
     pub(crate) fn check_gathered(&mut self, o: OuterId, name: Sym, args: &Args) {
         if !GATHERS.contains(&name.as_str()) || self.run.muted > 0 {
             return;

@@ -1,11 +1,11 @@
-//! Intrinsics of other libraries, and those that belong to a package as a whole.
+//! Intrinsics of other libraries, and of whole packages.
 
 use crate::flow::machine::calls::decorators::WRAPPED;
 use crate::flow::models::libraries::external_calls::MODULES_OWN;
 use crate::flow::models::libraries::saved_files::is_download;
 use crate::flow::models::registry::{Families, Intrinsics};
 
-/// By path.
+/// Intrinsics by path.
 pub(crate) const INTRINSICS: Intrinsics = &[
     (WRAPPED, |i, c| {
         i.calls.probed = i.d.or(i.calls.probed, i.path);
@@ -15,7 +15,7 @@ pub(crate) const INTRINSICS: Intrinsics = &[
     ("builtins.reveal_device", |i, c| Some(i.reveal(c.args, c.at))),
 ];
 
-/// Not named one by one.
+/// Families of functions, found by a test of the path.
 pub(crate) const FAMILIES: Families = &[
     (|path| path.starts_with(MODULES_OWN), |i, c| i.moved_by_base(c.path.as_str(), c.args, c.at)),
     (is_download, |i, c| {

@@ -1,4 +1,4 @@
-//! Models of libraries besides PyTorch, and of files.
+//! Models of libraries other than PyTorch, and of files.
 
 pub(crate) mod accelerate;
 pub(crate) mod checkpoint_devices;
@@ -27,37 +27,37 @@ use crate::sym::Sym;
 use crate::torch::Arg;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is known of objects of other libraries, and of files.
+/// What the engine knows about objects of other libraries, and about files.
 #[derive(Default)]
 pub(crate) struct Libraries {
-    /// What unknown functions have made that were given a device: what they give may be there.
+    /// Results of unknown functions that received a device, so that the results may be there.
     pub(crate) given_places: FxHashSet<OuterId>,
-    /// `torch.load` calls, by their result, that become events when it turns out to be weights.
+    /// Events of `torch.load` calls, by the result. They are emitted if the program uses the result as weights.
     pub(crate) loads: FxHashMap<OuterId, Pending>,
-    /// Files that have been written with `torch.save`, and when.
+    /// Files that the program has written with `torch.save`, with the path condition.
     pub(crate) saved: FxHashMap<Sym, Cond>,
-    /// Where parsers of the command line were made.
+    /// The places where parsers of the command line were made.
     pub(crate) parsers: FxHashMap<ObjId, Place>,
-    /// Where a parser was given a list to parse instead of the command line.
+    /// The places where a parser received a list to parse instead of the command line.
     pub(crate) lists: FxHashMap<ObjId, Place>,
-    /// Objects of `accelerate` that know their device.
+    /// Objects of `accelerate` with a known device.
     pub(crate) accelerates: FxHashMap<OuterId, crate::flow::models::libraries::accelerate::Accelerated>,
-    /// Objects that stand for those that each round of a loop gets: batches of a loader, what a generator makes.
+    /// Objects that each round of a loop makes again: batches of a loader, elements of a generator.
     pub(crate) anew: FxHashSet<ObjId>,
-    /// When fixtures let the tests that use them go on.
+    /// The conditions under which fixtures let their tests run.
     pub(crate) fixtures: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// What unknown functions have made of what was read from a file, and of which.
+    /// Values that unknown functions made from the contents of a file, with those contents.
     pub(crate) made_of_loaded: FxHashMap<OuterId, OuterId>,
-    /// Objects of other libraries that keep tensors, each with the arguments of its call that must be there.
+    /// Objects of other libraries that keep tensors, each with the arguments of its call that must be on the same device.
     pub(crate) keepers: FxHashMap<ObjId, Vec<Arg>>,
-    /// What files gave that are loaded to wherever they were saved from, with where that is.
+    /// Results of `torch.load` calls without a `map_location`, with the place of the call.
     pub(crate) read: FxHashMap<OuterId, Place>,
-    /// Such places, with where something out of the file meets a tensor on a GPU.
+    /// Such calls, with a place where their result meets a tensor on a GPU.
     pub(crate) read_back: Vec<(Place, Place)>,
 }
 
 impl Libraries {
-    /// Forgets objects from this number on.
+    /// Forgets all objects whose number is `objects` or higher.
     pub(crate) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.anew.retain(|&id| old(id));

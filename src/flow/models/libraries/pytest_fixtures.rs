@@ -1,5 +1,5 @@
-//! pytest's fixtures: a test is only come to where those that it uses let it. One that skips ends the test before it begins
-//! (docs.pytest.org, "How to use fixtures"). What unittest runs before the tests of a class or of a file works the same way.
+//! pytest's fixtures: a test runs only if its fixtures let it. A fixture that skips ends the test before it begins
+//! (docs.pytest.org, "How to use fixtures"). The set-up functions of unittest, for a class or a file, work the same way.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::value::Value;
@@ -8,18 +8,18 @@ use crate::ir::{ArgKind, Call, Expr, ExprId, ExprList, FuncId, Module};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 
-/// What makes a function a fixture.
+/// Decorators that make a function a fixture.
 const MAKERS: &[&str] = &["pytest.fixture", "pytest.yield_fixture", "pytest_asyncio.fixture"];
-/// What runs before all tests of a file, by its name.
+/// Names of functions that run before all tests of a file.
 const BEFORE_FILE: &[&str] = &["setup_module", "setUpModule", "setup_function"];
-/// What runs before all tests of a class.
+/// Names of methods that run before all tests of a class.
 const BEFORE_CLASS: &[&str] = &["setUpClass", "setup_class"];
 
-/// A fixture: its function, and the class whose method it is.
+/// A fixture: its function, and the class if it is a method.
 type Fixture = (ModIdx, FuncId, Option<ClassKey>);
 
 impl Interp<'_> {
-    /// What the machine must have for a test to be reached, or a fixture, through the fixtures that it uses.
+    /// The condition on the machine under which a test or fixture runs, because of the fixtures that it uses.
     pub(crate) fn fixture_guard(
         &mut self,
         module: ModIdx,
@@ -53,12 +53,12 @@ impl Interp<'_> {
         guard
     }
 
-    /// When a fixture neither skips nor raises, by itself and by those that it uses.
+    /// The condition under which neither a fixture nor one that it uses skips or raises.
     fn goes_on_past(&mut self, (m, f, class): Fixture, receiver: Option<Value>) -> Cond {
         if let Some(&known) = self.libraries.fixtures.get(&(m, f)) {
             return known;
         }
-        // Those that use each other are none.
+        // Until this fixture's condition is known, it is true. That also ends a cycle of fixtures.
         self.libraries.fixtures.insert((m, f), TRUE);
         let this = match class {
             Some(key) if self.is_before_class(m, f) => Some(Value::Class(key)),
@@ -78,7 +78,7 @@ impl Interp<'_> {
         self.undo_to_what_was(start, cells);
         goes_on = self.settled(goes_on);
         let guard = self.d.and(before, goes_on);
-        // What seems to let nothing pass was not understood.
+        // If no path seems to pass, the analysis did not understand the fixture.
         let guard = if guard == FALSE { TRUE } else { guard };
         self.libraries.fixtures.insert((m, f), guard);
         guard
@@ -88,7 +88,7 @@ impl Interp<'_> {
         BEFORE_CLASS.contains(&self.program.get(m).ir.function(f).name.as_str())
     }
 
-    /// The fixture of this name that a test finds: in its class, in its file, in the `conftest.py` files around.
+    /// The fixture with this name that a test uses: in its class, in its file, or in a `conftest.py` above.
     fn fixture(&self, module: ModIdx, class: Option<ClassKey>, name: Sym) -> Option<Fixture> {
         if let Some(key) = class
             && let Some((m, f)) = self.program.find_method(key, name)
@@ -115,14 +115,14 @@ impl Interp<'_> {
         own_functions(ir).find(|&f| called(self.program, m, f, name)).map(|f| (m, f))
     }
 
-    /// The test's file and the `conftest.py` files around it.
+    /// The test's file and the `conftest.py` files above it.
     fn fixture_files(&self, module: ModIdx) -> Vec<ModIdx> {
         let around = self.program.conftests.get(&self.program.get(module).ir.file);
         let around = around.into_iter().flatten().filter_map(|&file| self.program.module_of(file));
         [module].into_iter().chain(around).collect()
     }
 
-    /// The fixtures that no test need name: with `autouse=True`, or called what runs before the tests.
+    /// The fixtures that run for all tests: with `autouse=True`, or with the name of a set-up function.
     fn fixtures_for_all(&self, module: ModIdx, class: Option<ClassKey>) -> Vec<Fixture> {
         let mut found = Vec::new();
         for m in self.fixture_files(module) {
@@ -142,14 +142,14 @@ impl Interp<'_> {
         found
     }
 
-    /// `@pytest.mark.usefixtures("…")` among decorators.
+    /// Adds the fixtures of `@pytest.mark.usefixtures("…")` decorators.
     fn marked_fixtures(&self, module: ModIdx, decorators: ExprList, names: &mut Vec<Sym>) {
         for &d in self.program.get(module).ir.list(decorators) {
             self.fixtures_in_mark(module, d, names);
         }
     }
 
-    /// `pytestmark = pytest.mark.usefixtures("…")`, alone or in a list.
+    /// Adds the fixtures of `pytestmark = pytest.mark.usefixtures("…")`, alone or in a list.
     fn fixtures_of_file(&self, module: ModIdx, names: &mut Vec<Sym>) {
         let linked = self.program.get(module);
         let Some(&slot) = linked.names.get(&Sym::new("pytestmark")) else { return };
@@ -174,13 +174,13 @@ impl Interp<'_> {
     }
 }
 
-/// The functions that stand in the file's body.
+/// The functions at the top level of the file.
 fn own_functions(ir: &Module) -> impl Iterator<Item = FuncId> {
     let functions = (0..).map(FuncId).zip(&ir.functions);
     functions.filter(|(_, f)| f.parent == Some(FuncId(0)) && f.class.is_none()).map(|(id, _)| id)
 }
 
-/// The call that makes a function a fixture, if there is one; nothing for what is none.
+/// The decorator that makes the function a fixture: its call, or `Some(None)` for a decorator without a call. `None` for other functions.
 fn making(program: &crate::link::Program, m: ModIdx, f: FuncId) -> Option<Option<Call<'_>>> {
     let ir = &program.get(m).ir;
     ir.list(ir.function(f).decorators).iter().find_map(|&d| {
@@ -197,14 +197,14 @@ fn is_fixture(program: &crate::link::Program, m: ModIdx, f: FuncId) -> bool {
     making(program, m, f).is_some()
 }
 
-/// What is told to the call that makes it a fixture, under this keyword.
+/// The argument for this keyword in the decorator that makes the function a fixture.
 fn told(program: &crate::link::Program, m: ModIdx, f: FuncId, keyword: &str) -> Option<Expr> {
     let call = making(program, m, f)??;
     let named = |a: &&crate::ir::Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == keyword);
     call.args.iter().find(named).map(|a| program.get(m).ir.expr(a.value))
 }
 
-/// Is it a fixture of this name?
+/// Is the function a fixture with this name?
 fn called(program: &crate::link::Program, m: ModIdx, f: FuncId, name: Sym) -> bool {
     is_fixture(program, m, f)
         && match told(program, m, f, "name") {

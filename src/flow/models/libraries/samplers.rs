@@ -1,4 +1,4 @@
-//! What data utilities draw at random when they are given no generator (`torch/utils/data/sampler.py`).
+//! Random numbers that data utilities draw without an explicit generator (`torch/utils/data/sampler.py`).
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
@@ -10,7 +10,7 @@ use crate::flow::observers::mismatch::meet::{Party, Rule};
 use crate::ir::ExprId;
 
 impl Interp<'_> {
-    /// The sampler of a loader that shuffles makes a CPU generator of its own, and draws on the default device.
+    /// The sampler of a shuffling loader makes a CPU generator and uses it to draw on the default device.
     pub(crate) fn check_shuffling(&mut self, args: &Args, e: ExprId) {
         let shuffles =
             args.get(2, "shuffle").is_some_and(|(v, _)| v == Value::Bool(crate::flow::domain::diagram::TRUE));
@@ -28,14 +28,14 @@ impl Interp<'_> {
         }
     }
 
-    /// The CPU, where things are made unless somebody says otherwise.
+    /// The CPU, with the default as its origin.
     fn host(&mut self, e: ExprId) -> Dd {
         let place = self.place(e);
         let origin = self.origin(place, Reason::Default, NO_ORIGIN);
         self.at(Device::Cpu, origin)
     }
 
-    /// A CPU generator that nobody chose is used for numbers on the default device.
+    /// An implicit CPU generator draws numbers on the default device.
     pub(crate) fn draws_by_default(&mut self, e: ExprId, what: &str) {
         let generator = self.host(e);
         let device = self.default_device_or(generator);

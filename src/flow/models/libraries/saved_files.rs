@@ -1,4 +1,4 @@
-//! Files that the program itself has written: what `torch.load` reads of them was saved on this machine.
+//! Files that the program itself has written: they were saved on this machine, so `torch.load` can read them.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::link::{ModIdx, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 
-/// Functions that write what is at an address into a file, with Python 2's name for the first.
+/// Functions that download a URL into a file, including Python 2's name for the first.
 const DOWNLOADS: &[&str] = &[
     "urllib.request.urlretrieve",
     "urllib.urlretrieve",
@@ -22,11 +22,11 @@ const DOWNLOADS: &[&str] = &[
     "gdown.download",
     "wget.download",
 ];
-/// Names that are made of longer expressions are not compared.
+/// The maximum number of parts of an expression that is compared as a file name.
 const MAX_PARTS: u32 = 40;
 
 impl Interp<'_> {
-    /// `torch.save(…, file)`: `position` is that of the file.
+    /// Stores the file of `torch.save(…, file)`. `position` is the position of the file argument.
     pub(crate) fn remember_saved(&mut self, position: usize, args: &Args) {
         let Some(file) = self.file_name(args, position) else { return };
         let before = self.libraries.saved.get(&file).copied().unwrap_or(FALSE);
@@ -34,8 +34,8 @@ impl Interp<'_> {
         self.libraries.saved.insert(file, when);
     }
 
-    /// A file that is fetched from an address that is written down holds what is published there, whether it is fetched now or
-    /// was before: `urlretrieve(url, file)`, `open(file, "wb")` in a function that asks for such an address.
+    /// Stores a file that the program downloads from a literal URL: `urlretrieve(url, file)`, or `open(file, "wb")` in a function that
+    /// requests such a URL. The file's contents are published, whether the program downloads it now or did so before.
     pub(crate) fn remember_download(&mut self, path: &str, args: &Args) {
         let at = match path {
             "open" => 0,
@@ -60,7 +60,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the function fetch something from an address that is written down?
+    /// Does the function request something from a literal URL?
     fn asks_an_address(&mut self) -> bool {
         let (linked, module) = (self.linked(), self.here().module);
         let ir = &linked.ir;
@@ -82,8 +82,8 @@ impl Interp<'_> {
         asked.into_iter().any(|e| self.is_address(Value::Unknown, e))
     }
 
-    /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
-    /// epoch was the best one so far does not matter: some epoch was.
+    /// The condition under which this run has written the file before. It depends only on the machine and its user. A test such as "is this
+    /// the best epoch so far?" does not matter, because some epoch was the best.
     pub(crate) fn saved_before(&mut self, args: &Args) -> Cond {
         let Some(file) = self.file_name(args, 0) else { return FALSE };
         let Some(&when) = self.libraries.saved.get(&file) else { return FALSE };
@@ -92,7 +92,7 @@ impl Interp<'_> {
         self.d.forget(when, &decided)
     }
 
-    /// The class outside the project that an outside thing is an object of, if that is where it was made.
+    /// The external class of an outside value, if the value is the result of a call of that class.
     pub(crate) fn class_outside(&self, o: OuterId) -> Option<Sym> {
         let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return None };
         let ir = &self.program.get(module).ir;
@@ -104,7 +104,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What tells one file from another: the same text for the same name.
+    /// A text that identifies a file: equal for equal names.
     fn file_name(&mut self, args: &Args, position: usize) -> Option<Sym> {
         let (v, at) = args.get(position, "f")?;
         let mut name = String::new();
@@ -118,7 +118,7 @@ impl Interp<'_> {
         match v {
             Value::Str(s, _) => name.push_str(s.as_str()),
             Value::Int(i) => write!(name, "{i}").ok()?,
-            // An argument, a part of one: it is the same wherever it is read.
+            // An option of the command line, or a part of it: it has the same value everywhere.
             Value::Outer(o)
                 if !matches!(
                     self.t.get_outer(o).key,
@@ -137,7 +137,7 @@ impl Interp<'_> {
         Some((given.frame?, given.e))
     }
 
-    /// A name that is put together, by its parts.
+    /// Appends a name that an expression computes, part by part.
     fn spell(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
         *left = left.checked_sub(1)?;
         let linked = self.linked();
@@ -147,7 +147,7 @@ impl Interp<'_> {
                 if let Some(value) = self.given_before(var, e) {
                     return self.spell_part(value, name, left);
                 }
-                // As the caller spells it: who downloads a file into a place that it is given, writes that one.
+                // For a parameter, use the caller's expression: a function that downloads into a path writes to the caller's path.
                 if let Some((caller, given)) = self.spelled_by_caller(var, e) {
                     let here = std::mem::replace(&mut self.frame, caller);
                     let spelled = self.spell_part(given, name, left);
@@ -159,7 +159,7 @@ impl Interp<'_> {
                     Var::Global(slot) => (&ir.functions.first()?.slots, slot),
                     _ => return None,
                 };
-                // A loop's number: what another loop counts under that name is meant to be the same.
+                // A loop variable: in another loop, the same name is meant to have the same values.
                 write!(name, "<{}>", slots.get(usize::from(slot))?).ok()
             }
             Expr::Attr { base, name: attribute } => {
@@ -207,7 +207,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A part: by its value if it is a name that has one, else by its own parts.
+    /// Appends a part: by its value if it has one, otherwise by its own parts.
     fn spell_part(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
         match self.linked().ir.expr(e) {
             Expr::Var(_) | Expr::Attr { .. } | Expr::Index { .. } | Expr::Int(_) | Expr::Str(_) => {
@@ -222,12 +222,12 @@ impl Interp<'_> {
         }
     }
 
-    /// What the variable was given last before this point, in the same function.
+    /// The last value that the function assigned to the variable before this point.
     pub(crate) fn given_before(&self, var: Var, e: ExprId) -> Option<ExprId> {
         self.given_before_in(self.here().module, self.here().func, var, e)
     }
 
-    /// The same in any function.
+    /// The same, for any function.
     pub(crate) fn given_before_in(
         &self,
         module: ModIdx,
@@ -260,7 +260,7 @@ impl Interp<'_> {
     }
 }
 
-/// Does the function write what is at an address into a file?
+/// Does the function download a URL into a file?
 pub(crate) fn is_download(path: &str) -> bool {
     DOWNLOADS.contains(&path)
 }

@@ -1,4 +1,4 @@
-//! Objects of other libraries that keep tensors of their own, and are called with others: `MinLengthLogitsProcessor(…)`.
+//! Objects of other libraries that keep tensors and are called with other tensors: `MinLengthLogitsProcessor(…)`.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Device, NO_ORIGIN, ObjId, Reason, Value};
@@ -9,7 +9,7 @@ use crate::ir::ExprId;
 use crate::torch::{Arg, CallFact};
 
 impl Interp<'_> {
-    /// What the call makes, if it is known to keep tensors, or to hand its own call on to such.
+    /// The result of the call, if it keeps tensors, or passes its own calls on to objects that keep tensors.
     pub(crate) fn make_keeper(&mut self, fact: &CallFact, args: &Args, e: ExprId) -> Option<Value> {
         if let Some(each) = fact.calls_each {
             let (items, _) = args.get(usize::from(each.position), each.name.as_str())?;
@@ -24,7 +24,7 @@ impl Interp<'_> {
         if args.open || args.open_names {
             return None;
         }
-        // A tensor that is given is kept where it is.
+        // A tensor argument stays on its own device.
         let tensor = |v: Value| self.values_of(v).into_iter().any(|v| matches!(v, Value::Tensor(_)));
         if args.values().any(|(v, _)| tensor(v)) {
             return None;
@@ -44,8 +44,8 @@ impl Interp<'_> {
         Some(self.keeper(device, vec![meets]))
     }
 
-    /// What calls each of these with what it is called with: what one of them keeps meets all that another brings together with
-    /// what the first one must have there.
+    /// An object that calls each of these objects with its own arguments. A tensor that one object keeps meets every argument
+    /// that another object combines with the first object's arguments.
     fn all_in_one(&mut self, items: &[Value]) -> Option<Value> {
         let known = |v: &Value| match v {
             Value::Object(id) => self.libraries.keepers.get(id).map(|meets| (*id, meets.clone())),

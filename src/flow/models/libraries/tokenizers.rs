@@ -1,8 +1,8 @@
-//! What tokenizers and processors give.
+//! The results of tokenizers and processors.
 //!
-//! With `return_tensors="pt"` the encodings of a tokenizer are tensors that `torch.tensor` makes: on the default device
+//! With `return_tensors="pt"`, the encodings of a tokenizer are tensors that `torch.tensor` makes on the default device
 //! (transformers/tokenization_utils_base.py, `BatchEncoding.convert_to_tensors`). A batch of them moves in place, gives its
-//! tensors by key and by name, and is handed to the model with `**`.
+//! tensors by key and by attribute, and is passed to the model with `**`.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::OuterId;
@@ -14,21 +14,21 @@ use crate::ir::{Expr, ExprId};
 use crate::link::Resolved;
 use crate::sym::Sym;
 
-/// What every encoding has; more may be in it.
+/// Entries that every encoding has. It may have more.
 const PARTS: &[&str] = &["input_ids", "attention_mask"];
-/// What processors of sounds and images give besides, some of it.
+/// Entries that processors of sounds and images may add.
 const PROCESSED: &[&str] = &["input_ids", "attention_mask", "input_values", "input_features", "pixel_values"];
-/// What they are called. They may leave tensors where those are.
+/// Words in the names of processors. A processor may leave tensors on their device.
 const PROCESSORS: &[&str] = &["processor", "featureextractor", "feature_extractor"];
 
-/// What a tokenizer's own methods for calling it are called (transformers/tokenization_utils_base.py).
+/// The methods of a tokenizer that encode (transformers/tokenization_utils_base.py).
 const ENCODES: &[&str] =
     &["__call__", ENCODE, "encode_plus", "batch_encode_plus", "pad", "prepare_for_model"];
-/// The one that gives nothing but the numbers of the tokens.
+/// The method that returns only the token numbers.
 const ENCODE: &str = "encode";
 
 impl Interp<'_> {
-    /// Something from outside is called: if it is a tokenizer that is to give tensors, these.
+    /// A call of an outside value. If that is a tokenizer that returns tensors, this is its result.
     pub(crate) fn tokens(&mut self, callee: OuterId, args: &Args, e: ExprId) -> Option<Value> {
         let (kind, _) = args.keyword("return_tensors")?;
         if !matches!(kind, Value::Str(s, _) if s.as_str() == "pt") {
@@ -37,7 +37,7 @@ impl Interp<'_> {
         let parts = if self.is_called(callee, &["tokenizer"]) { PARTS } else { PROCESSED };
         let processor = || self.is_called(callee, PROCESSORS);
         let on_host = args.values().all(|(v, _)| self.is_host_data(v));
-        // What becomes of images and sounds that may be tensors is where these are, what becomes of the text is not.
+        // Entries made from image or sound tensors are on the device of those. Entries made from text are not.
         let parts = if on_host || parts == PARTS { parts } else { PARTS };
         let processes = || processor() && (on_host || args.keyword("text").is_some());
         if !self.is_called(callee, &["tokenizer"]) && !processes() || args.keyword("device").is_some() {
@@ -54,7 +54,7 @@ impl Interp<'_> {
         Some(Value::Object(self.object(ObjKind::Dict { module: false }, None, content)))
     }
 
-    /// The same of a tokenizer's own method: `tokenizer.encode_plus(text, return_tensors="pt")`.
+    /// The same for a method of a tokenizer: `tokenizer.encode_plus(text, return_tensors="pt")`.
     pub(crate) fn tokens_by_method(
         &mut self,
         tokenizer: OuterId,
@@ -69,12 +69,12 @@ impl Interp<'_> {
         self.tokens(method, args, e)
     }
 
-    /// Is one of the arguments what a tokenizer has given, under the name that it has there?
+    /// Does the call pass a tokenizer's `input_ids` under that name?
     pub(crate) fn takes_tokens(&self, args: &Args) -> bool {
         args.keyword(PARTS[0]).is_some()
     }
 
-    /// Is it no tensor, and holds none?
+    /// Is the value no tensor, and contains none?
     fn is_host_data(&self, v: Value) -> bool {
         match v {
             Value::Str(..) | Value::Host(_) | Value::Bool(_) | Value::Int(_) | Value::None => true,
@@ -89,7 +89,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it called so, or does what made it say so, as in `AutoTokenizer.from_pretrained(…)`?
+    /// Does its name contain one of these words, or the name of what made it, as in `AutoTokenizer.from_pretrained(…)`?
     fn is_called(&self, o: OuterId, words: &[&str]) -> bool {
         let outer = self.t.get_outer(o);
         let says = |text: &str| {
@@ -112,7 +112,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `batch.input_ids`: what a dict has under that name.
+    /// `batch.input_ids`: the entry of a dict with that key.
     pub(crate) fn part_by_name(&self, batch: crate::flow::domain::value::ObjId, name: Sym) -> Option<Value> {
         let pairs = self.dict_items(Value::Object(batch))?;
         let named = |pair: &&[Value]| matches!(pair[0], Value::Str(key, _) if key == name);

@@ -1,6 +1,6 @@
-//! Addresses that are written down: what is fetched from one is published, and the same for everyone.
+//! Literal URLs: a file at such a URL is published, and the same for everyone.
 //!
-//! The address itself may be made of parts, filled in, or taken from a table.
+//! The URL may be concatenated, formatted, or an entry of a table.
 
 use crate::flow::domain::value::{FrameId, Value};
 use crate::flow::machine::Interp;
@@ -10,10 +10,10 @@ use crate::ir::{Call, Expr, ExprId, Module, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::torch;
 
-/// Addresses are put together by so many steps.
+/// The maximum number of steps to follow from an expression to a literal.
 const MAX_STEPS: u32 = 12;
 
-/// An expression, and where it stands: in a function that is being interpreted, or at the top of a file.
+/// An expression and its position: in a function that is being interpreted, or at the top level of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Written {
     pub(crate) module: ModIdx,
@@ -22,7 +22,7 @@ pub(crate) struct Written {
 }
 
 impl Interp<'_> {
-    /// A file at an address that is written down: those that were saved on a GPU would have failed for its first user
+    /// Does the call read a file at a literal URL? If such a file had been saved on a GPU, it would have failed for the first user
     /// without one.
     pub(crate) fn is_published(&mut self, args: &Args) -> bool {
         let address = args.get(0, "url").or_else(|| args.get(0, "f"));
@@ -32,7 +32,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it an address, or does it begin with the text of one?
+    /// Is the value a URL, or does it begin with one?
     pub(crate) fn is_address(&mut self, v: Value, e: ExprId) -> bool {
         if let Value::Str(s, _) = v {
             return is_web(s.as_str());
@@ -54,14 +54,14 @@ impl Interp<'_> {
         Written { module: self.here().module, frame: Some(self.frame), e }
     }
 
-    /// Does the text begin with an address, whatever it is filled in with?
+    /// Does the string begin with a URL, whatever its other parts are?
     fn begins_with_address(&mut self, at: Written, steps: u32) -> bool {
         let Some(steps) = steps.checked_sub(1) else { return false };
         let linked = self.program.get(at.module);
         let ir = &linked.ir;
         let mut part = |e: ExprId| self.begins_with_address(Written { e, ..at }, steps);
         match ir.expr(at.e) {
-            // Under no address at all there is nothing.
+            // An empty string is no URL at all, and names no file.
             Expr::Str(s) => is_web(s.as_str()) || s.as_str().is_empty(),
             Expr::Format(list) => ir.list(list).first().is_some_and(|&first| part(first)),
             Expr::Binary { left, .. } => part(left),
@@ -74,7 +74,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `address.format(name)`, `urljoin(address, name)`, `addresses.get(name)`
+    /// Is the result of a call a URL: `address.format(name)`, `urljoin(address, name)`, `addresses.get(name)`?
     fn call_gives_address(&mut self, at: Written, call: Call<'_>, steps: u32) -> bool {
         let ir = &self.program.get(at.module).ir;
         if let Some(id) = published_as(self.program, at.module, call) {
@@ -100,7 +100,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A text that stands there, or what a variable has been given that is one.
+    /// Is it a string literal, or a variable with such a value?
     fn is_written_down(&self, at: Written, steps: u32) -> bool {
         let Some(steps) = steps.checked_sub(1) else { return false };
         match self.program.get(at.module).ir.expr(at.e) {
@@ -113,10 +113,10 @@ impl Interp<'_> {
         }
     }
 
-    /// `TABLE[name]`, `TABLE[name]["url"]` of a table that is written down at the top of a file.
+    /// Is it `TABLE[name]` or `TABLE[name]["url"]`, where a literal table at the top level of a file contains URLs?
     fn is_in_table(&mut self, at: Written, steps: u32) -> bool {
         let mut whole = at;
-        // Down to the table, through what has been taken out of it before.
+        // Follow the index expressions down to the table.
         for _ in 0..MAX_STEPS {
             let ir = &self.program.get(whole.module).ir;
             whole.e = match ir.expr(whole.e) {
@@ -151,7 +151,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Are all values of a table addresses? `None` says that there is nothing to be had.
+    /// Are all values of a table URLs? `None` as a value means that there is no file.
     fn are_addresses(&mut self, table: Written, steps: u32) -> bool {
         let Some(steps) = steps.checked_sub(1) else { return false };
         let ir = &self.program.get(table.module).ir;
@@ -171,7 +171,7 @@ impl Interp<'_> {
             })
     }
 
-    /// `self.address`: what the interpreter knows of it, where it is just now.
+    /// The known string value of an expression such as `self.address`. `None` unless its function is the current one.
     fn known_text(&mut self, at: Written) -> Option<String> {
         if at.frame != Some(self.frame) {
             return None;
@@ -185,7 +185,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What a variable has been given: before, in its function; by the call that led there; once, at the top of a file.
+    /// The value of a variable: the last assignment in its function, the argument of the call, or the only assignment at the top level.
     fn bound_to(&self, at: Written) -> Option<Written> {
         let Expr::Var(var) = self.program.get(at.module).ir.expr(at.e) else { return None };
         let local = at.frame.filter(|_| matches!(var, Var::Local(_)));
@@ -197,7 +197,7 @@ impl Interp<'_> {
         Some(Written { module, frame: None, e })
     }
 
-    /// What the call in sight gives for a parameter that is not set again.
+    /// The argument of the call for a parameter that the function does not assign to.
     pub(crate) fn given_by_caller(&self, at: Written, var: Var) -> Option<Written> {
         let frame = &self.frames[at.frame?.0 as usize];
         let ir = &self.program.get(at.module).ir;
@@ -217,7 +217,7 @@ impl Interp<'_> {
     }
 }
 
-/// The call that stands at a place.
+/// The call with this span.
 fn call_at(ir: &Module, at: crate::span::Span) -> Option<Call<'_>> {
     let is_it = |(e, span): (&Expr, &crate::span::Span)| match *e {
         Expr::Call(id) if *span == at => Some(id),
@@ -230,7 +230,7 @@ fn is_web(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// `hf_hub_download("someone/voices", "encoder.pth")`: the argument that says under which name it is published.
+/// `hf_hub_download("someone/voices", "encoder.pth")`: the argument with the name of the published file or repository.
 fn published_as(program: &Program, m: ModIdx, call: Call<'_>) -> Option<ExprId> {
     let Some(Resolved::External(path)) = program.resolve_expr(m, call.func) else { return None };
     let id = torch::call(path)?.published_as?;

@@ -1,4 +1,4 @@
-//! Assignments to attributes: what they register, move and keep.
+//! Assignments to attributes: what they register in a module, move, or keep.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
@@ -14,7 +14,7 @@ use crate::sym::Sym;
 impl Interp<'_> {
     /// `b.name = value`
     pub(crate) fn set_attr(&mut self, b: Value, name: Sym, value: Value, at: ExprId) {
-        // `batch.split = "train"`: it has fields, and knows how to move.
+        // `batch.split = "train"`: the object has attributes, so it may have its own method to move.
         if matches!(b, Value::Tensor(_) | Value::Outer(_))
             && !matches!(name.as_str(), "data" | "grad" | "requires_grad")
         {
@@ -29,7 +29,7 @@ impl Interp<'_> {
                 });
             }
             Value::Class(key) => {
-                // Where this is not reached it is what the class says.
+                // On paths without this assignment, the class keeps its own value.
                 if !self.names.class_cells.contains_key(&(key, name))
                     && let Some(before) = self.class_attr(key, name)
                     && !matches!(before, Value::Object(_))
@@ -39,7 +39,7 @@ impl Interp<'_> {
                 }
                 self.set_class_variable(key, name, value);
             }
-            // `args.device = …`, `batch.x = …`: what it was is replaced.
+            // `args.device = …`, `batch.x = …`: the assignment replaces the outside value.
             Value::Outer(o) if !matches!(name.as_str(), "data" | "grad" | "requires_grad") => {
                 let attr = self.outer_attr(o, name);
                 self.write_outside(attr, value);
@@ -70,13 +70,13 @@ impl Interp<'_> {
 
     /// `p.data = q`
     fn assign_data(&mut self, p: Value, q: Value, at: ExprId) {
-        // A placeholder of one number or none: its memory is wanted back.
+        // An empty placeholder or one number: the program only frees the memory of `p`.
         if let Value::Tensor(t) = q
             && self.get_tensor(t).bytes.is_some_and(|bytes| bytes <= 8)
         {
             return;
         }
-        // What is on no accelerator yet, on any machine, is brought there: the rest of a new module follows it.
+        // A parameter that is on the CPU on every machine moves here for the first time. The rest of a new module moves later.
         if let Value::Tensor(t) = p
             && matches!(*self.device_leaves(self.get_tensor(t).device), [(_, Device::Cpu, _)])
         {
@@ -89,7 +89,7 @@ impl Interp<'_> {
         self.meet(crate::flow::domain::event::Meeting::Data, "`.data =`", at, &parties);
     }
 
-    /// `layer.weight.data = q`: from now on the parameter is where `q` is.
+    /// `layer.weight.data = q`: from now on, the parameter is on the device of `q`.
     fn takes_memory(&mut self, q: Value, at: ExprId) {
         let ir = &self.linked().ir;
         let Expr::Attr { base, .. } = ir.expr(at) else { return };
@@ -108,7 +108,7 @@ impl Interp<'_> {
                 let p = self.tensor(p);
                 self.set_field(id, name, p);
             }
-            // Its other parameters are where they were, unless they are given memory, too.
+            // The layer's other parameters stay on their device, unless the program also assigns to their `data`.
             (_, ObjKind::ForeignModule(_)) if !self.is_in_place(self.own(id), device) => {
                 let unknown = self.unknown_device();
                 self.move_module(id, unknown);
@@ -117,14 +117,14 @@ impl Interp<'_> {
         }
     }
 
-    /// Are the two known to be one device?
+    /// Is `own` certainly the same device as `device`?
     fn is_in_place(&self, own: Value, device: Dd) -> bool {
         let Value::Device(own) = own else { return false };
         let one = |d: Dd| self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).0);
         one(own).is_some_and(|d| d != Device::Unknown && one(device) == Some(d))
     }
 
-    /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`: `nn.Module` does not see it.
+    /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`, which `nn.Module` does not notice.
     pub(crate) fn set_unseen(&mut self, b: Value, name: Value, value: Value) {
         let (Value::Object(id), Value::Str(name, _)) = (b, name) else { return };
         self.set_field(id, name, value);
@@ -133,7 +133,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `model._parameters[name] = value`: the tables in which `nn.Module` itself keeps what is registered. Says whether it is one.
+    /// `model._parameters[name] = value`: an entry in a dict in which `nn.Module` registers things. True if `table` is such a dict.
     pub(crate) fn set_in_registry(&mut self, key: Value, value: Value, at: ExprId, table: ExprId) -> bool {
         let Expr::Attr { base, name } = self.linked().ir.expr(table) else { return false };
         let registers = match name.as_str() {
@@ -161,7 +161,7 @@ impl Interp<'_> {
         true
     }
 
-    /// Where the module's own parameters and buffers are is not known any more: any of them may have been replaced.
+    /// Sets the devices of the module's own parameters and buffers to unknown, because an assignment may have replaced any of them.
     fn forget_registered(&mut self, id: ObjId) {
         let unknown = self.unknown_device();
         for (name, cell) in self.obj(id).attrs.clone() {
@@ -176,12 +176,12 @@ impl Interp<'_> {
         }
     }
 
-    /// `b.__dict__.update(options, name=value)`: says whether it is known what is set.
+    /// `b.__dict__.update(options, name=value)`. True if the engine knows which attributes that sets.
     pub(crate) fn updates_fields(&mut self, b: Value, args: &Args) -> bool {
         let mut fields: Vec<(Value, Value)> = Vec::new();
         for &(v, _) in &args.positional {
             let Some(items) = self.dict_items(v) else { return false };
-            // A switch out of a table of settings is somebody's decision.
+            // A Boolean in a dict of settings is a choice of the user, so do not assume its value.
             let pairs = items.chunks_exact(2).filter(|pair| !matches!(pair[1], Value::Bool(_)));
             fields.extend(pairs.map(|pair| (pair[0], pair[1])));
         }
@@ -204,7 +204,7 @@ impl Interp<'_> {
             return;
         }
         self.modules.unseen.remove(&(id, name));
-        // What its class makes of a tensor that is put there may be anywhere.
+        // The class's `__setattr__` may move the tensor, so its device is unknown.
         if matches!(value, Value::Tensor(_))
             && self.obj(id).kind == ObjKind::Instance
             && self.own_method(id, "__setattr__").is_some()
@@ -212,7 +212,7 @@ impl Interp<'_> {
             self.set_field(id, name, Value::Unknown);
             return;
         }
-        // The table itself: what is put into it is registered.
+        // The program replaces the dict of submodules itself: every entry of the new dict is registered.
         if let ("_modules", Value::Object(table), true) = (name.as_str(), value, self.is_module_object(id))
             && self.obj(table).kind == (ObjKind::Dict { module: false })
         {
@@ -224,7 +224,7 @@ impl Interp<'_> {
         }
         let refused = self.check_parameter_replaced(id, name, value, at);
         // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer. In the place of a
-        // parameter PyTorch takes parameters only.
+        // parameter, PyTorch accepts parameters only.
         let value = match (self.get_field(id, name), value) {
             (old, Value::Tensor(new)) => {
                 let new = self.get_tensor(new);
@@ -238,7 +238,7 @@ impl Interp<'_> {
         };
         let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
             let place = self.place(at);
-            // Where it is nothing it is not kept.
+            // An assignment of `None` stores nothing that must move.
             if value != Value::None {
                 self.modules.fields.insert((id, name), place);
             }
@@ -257,7 +257,7 @@ impl Interp<'_> {
         self.set_field(id, name, value);
     }
 
-    /// `args.device = "cpu"`: where this is not reached the device, or the back end, is what the user says.
+    /// `args.device = "cpu"`: on paths without this assignment, the user's option decides the device or the back end.
     fn note_option_before(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
         let device = match value {
             Value::Str(s, _) => parse_device(s.as_str()).is_some() || speaks_of_devices(name.as_str()),
@@ -275,12 +275,12 @@ impl Interp<'_> {
         }
     }
 
-    /// What a tensor is to a module that keeps it in the place of another value. `refused`: PyTorch does not take it there.
+    /// The role of a tensor that replaces another value of a module. `refused`: PyTorch raises at this assignment.
     fn role_in_place_of(&self, old: Value, id: ObjId, name: Sym, new: Tensor, refused: bool) -> Role {
         let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
         match old {
             _ if new.role.registered() => new.role,
-            // Mended it is one.
+            // After the bug is fixed, it is a parameter.
             _ if refused => Role::Parameter,
             Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
             _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
@@ -290,7 +290,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A layer of PyTorch's is where its weight is, once it was given another.
+    /// A layer of PyTorch is on the device of its weight after the program replaces the weight.
     fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
         if let (ObjKind::ForeignModule(Some(_)), true, Value::Tensor(t)) =
             (self.obj(id).kind, name.as_str().starts_with("weight"), weight)
@@ -301,14 +301,14 @@ impl Interp<'_> {
         }
     }
 
-    /// The same for `self.grid[i] = value`.
+    /// The same as `stored`, for `self.grid[i] = value`.
     pub(crate) fn stored_item(&mut self, id: ObjId, value: Value, at: ExprId, base: ExprId) -> Value {
         let attribute = matches!(self.linked().ir.expr(base), Expr::Attr { .. });
         let plain = attribute && !self.is_module_object(id) && !self.run.symbolic && self.in_module();
         if plain { self.stored(value, at, 0) } else { value }
     }
 
-    /// A value that a method of a module keeps for later calls: tensors in it that are on the CPU now say where.
+    /// Adds an origin `Stored` to the CPU tensors in a value that a module's method keeps for later calls.
     fn stored(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
         match v {
             Value::Tensor(id) => {

@@ -1,4 +1,4 @@
-//! Buffers: PyTorch registers nothing but tensors under a buffer's name, and moves them with the module, whoever has made them.
+//! Buffers with an unknown value. PyTorch registers only tensors as buffers, and moves them with the module.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{ObjId, OuterKey, Role, Value};
@@ -6,7 +6,7 @@ use crate::flow::machine::Interp;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// Is it made by code that nobody sees? PyTorch registers nothing but tensors, and `None` where the class asks for that.
+    /// Does unknown code make the buffer's value? It must be a tensor then, unless the class lets this buffer be `None`.
     pub(crate) fn is_buffer_of_unknown(&self, id: ObjId, field: Sym, v: Value) -> bool {
         let made = match v {
             Value::Unknown => true,
@@ -16,7 +16,7 @@ impl Interp<'_> {
         made && self.obj(id).class.is_some_and(|key| !self.may_be_none(key, field))
     }
 
-    /// Such a buffer, wherever it is until its module moves.
+    /// A buffer that unknown code made. Its device is unknown until its module moves.
     pub(crate) fn buffer_of_unknown(&mut self) -> Value {
         let device = self.unknown_device();
         let tensor = self.plain_tensor(device, Dims::ANY);

@@ -7,7 +7,7 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::query::relevance::file_scan::packs_sequences;
 use crate::ir::ExprId;
 
-/// What the names of a model's inputs have in them, in Hugging Face's libraries and elsewhere.
+/// Parts of the names of a model's inputs, in Hugging Face's libraries and elsewhere.
 pub(crate) const INPUTS: &[&str] = &[
     "input",
     "pixel",
@@ -19,11 +19,11 @@ pub(crate) const INPUTS: &[&str] = &[
     "attention_mask",
     "token_type_ids",
 ];
-/// Modules further inside one another than these are not followed.
+/// The maximum depth of calls of modules inside of modules.
 const MAX_WITHIN: usize = 64;
 
 impl Interp<'_> {
-    /// Is that where a module is whose call leads here, and for the same reason?
+    /// Is this the device of a module whose call is on the call stack, with the same origin?
     pub(crate) fn is_of_called_module(&self, device: Device, origin: OriginId) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -85,7 +85,7 @@ impl Interp<'_> {
                 return self.possible_tensor(device);
             }
             ObjKind::Module => {
-                // Its layers show what they are given to be tensors, and where each of several results is.
+                // Interpret the module's layers: they show that the inputs are tensors, and on which device each of several results is.
                 let awaited =
                     args.values().any(|(v, _)| matches!(v, Value::Outer(o) if self.awaits_proof(o)));
                 if awaited || self.returns_several(id) || self.is_given_from_elsewhere(id, args) {
@@ -130,7 +130,7 @@ impl Interp<'_> {
                             true,
                         );
                     }
-                    // What takes too many steps to be followed may make its result anywhere.
+                    // A `forward` that is too long to interpret may return a tensor on any device.
                     if self.run.depth >= crate::flow::machine::MAX_DEPTH || self.is_heavy(m, f) {
                         return self.result_unfollowed(args, e);
                     }
@@ -141,14 +141,14 @@ impl Interp<'_> {
         self.call_unknown_module(id, args, e)
     }
 
-    /// What the call of a module gives whose `forward` is in sight and was given up.
+    /// The result of a call of a module with a known `forward` that the engine does not interpret.
     fn result_unfollowed(&mut self, args: &Args, e: ExprId) -> Value {
         let made = self.result_of(e);
         self.is_made_of(made, args);
         made
     }
 
-    /// Does a function of the project have anything to do with devices?
+    /// May a function do anything with devices? True for unknown functions.
     pub(crate) fn may_move(&self, hook: Value) -> bool {
         let function = match hook {
             Value::Closure(c) => Some(c),
@@ -161,14 +161,14 @@ impl Interp<'_> {
         })
     }
 
-    /// Is its class in a file that packs sequences? That wants lengths on the CPU, and those that `forward` is given as they are
-    /// may be there: what a caller has made of its own inputs is not.
+    /// Is the module's class in a file that packs sequences? PyTorch wants the lengths of sequences on the CPU. A parameter of
+    /// `forward` may already be there, but a value that a caller computed from its own inputs is not.
     fn demands_lengths(&self, id: ObjId) -> bool {
         self.obj(id).class.is_some_and(|key| packs_sequences(&self.program.get(key.module).ir))
     }
 
-    /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything
-    /// on the module's own device, wherever that is?
+    /// Does the call give no more information than an interpretation of `forward` alone: everything is on the module's own
+    /// device, whichever that is?
     pub(crate) fn nothing_new(&mut self, id: ObjId, args: &Args) -> bool {
         let device = self.module_device(id, 0);
         let Some(leaf) = self.d.as_leaf(device) else { return false };
@@ -187,14 +187,14 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it given a tensor that is certainly not where the module is? Only its layers can tell whether that is refused: it
-    /// may move its inputs, or have nothing that they meet.
+    /// Is an argument certainly on another device than the module? The module's layers must show whether PyTorch refuses that: the
+    /// module may move its inputs, or use no parameters with them.
     fn is_given_from_elsewhere(&mut self, id: ObjId, args: &Args) -> bool {
         if !self.calls.unbuilt.contains_key(&id) {
             return false;
         }
         let own = self.module_device(id, 0);
-        // A part that its module has not taken along is one that this keeps where `.to()` does not see it.
+        // A submodule that did not move with its module is kept in a place that `.to()` does not find.
         if self.in_module() && self.is_as_made(own) {
             return false;
         }
@@ -206,13 +206,13 @@ impl Interp<'_> {
         })
     }
 
-    /// Has something been found that matters only if this is a tensor?
+    /// Has a finding been made that is only true if this value is a tensor?
     fn awaits_proof(&self, o: OuterId) -> bool {
         !self.is_tensorish(o) && self.events.iter().any(|p| p.needs.contains(&o))
     }
 
-    /// What the module's parts, or what has been put in place of its `forward`, give. Where these lead back to the module
-    /// itself nobody knows what comes of it: `net.forward = torch.jit.trace(net, x)`.
+    /// Calls the module's parts, or the function that replaces its `forward`. If such a call leads back to the module
+    /// itself, the result is unknown: `net.forward = torch.jit.trace(net, x)`.
     pub(crate) fn unless_within(
         &mut self,
         id: ObjId,

@@ -1,4 +1,4 @@
-//! Forward hooks: functions of the project that a module calls with what it was given and what it gives.
+//! Forward hooks: functions of the project that a module calls with its arguments and its result.
 
 use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::FALSE;
@@ -9,28 +9,28 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
-/// More hooks than these are not followed.
+/// The maximum number of hooks that the engine follows.
 const MAX_HOOKS: usize = 16;
 
-/// The field of a handle that says which hook it takes away.
+/// The field of a handle that has the number of its hook.
 const NUMBER: &str = " hook";
 
-/// A hook.
+/// A registered forward hook.
 pub(crate) struct Hook {
-    /// The module whose calls call it.
+    /// The module that calls the hook.
     on: Value,
-    /// It comes before the module.
+    /// Whether the module calls it before its `forward`.
     before: bool,
     function: Value,
-    /// When it was registered.
+    /// The path condition of its registration.
     path: Cond,
     removed: bool,
-    /// What `remove()` is called on.
+    /// The handle that `register_forward_hook` returned. `handle.remove()` removes the hook.
     pub(crate) handle: ObjId,
 }
 
 impl Interp<'_> {
-    /// `module.register_forward_hook(f)`: gives the handle. `None` for what may be anything.
+    /// `module.register_forward_hook(f)`: returns the handle. `None` if the engine cannot follow the hook.
     pub(crate) fn add_hook(&mut self, on: Value, name: &str, args: &Args) -> Option<Value> {
         let &[(function, _)] = args.positional.as_slice() else { return None };
         let followed = match function {
@@ -74,12 +74,12 @@ impl Interp<'_> {
         of_it.into_iter().filter(|h| self.d.implies(self.path, h.1)).map(|h| h.0).collect()
     }
 
-    /// Has the module hooks that are followed?
+    /// Does the module have hooks that the engine follows?
     pub(crate) fn has_hooks(&self, on: Value) -> bool {
         !self.modules.hooks.is_empty() && self.modules.hooks.iter().any(|h| h.on == on && !h.removed)
     }
 
-    /// The arguments, as the hooks before the module leave them.
+    /// The module's arguments, after the hooks before the call.
     pub(crate) fn hooks_before(&mut self, on: Value, args: &Args, e: ExprId) -> Args {
         let mut args = args.clone();
         for hook in self.hooks_on(on, true) {
@@ -96,7 +96,7 @@ impl Interp<'_> {
         args
     }
 
-    /// The result, as the hooks after the module leave it.
+    /// The module's result, after the hooks behind the call.
     pub(crate) fn hooks_after(&mut self, on: Value, args: &Args, out: Value, e: ExprId) -> Value {
         let mut out = out;
         for hook in self.hooks_on(on, false) {

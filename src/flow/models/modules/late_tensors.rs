@@ -1,7 +1,7 @@
-//! Tensors that a module has from another method than its constructor: `def set_up(self): self.bins = torch.tensor(…)`.
+//! Tensors that a method other than the constructor sets in a module: `def set_up(self): self.bins = torch.tensor(…)`.
 //!
-//! Whoever makes the module calls that, or a base class does, and `forward` finds what it has left. Where no other method sets the
-//! attribute, and nobody asks whether it is there, it is a plain attribute like those of the constructor.
+//! The code that makes the module, or a base class, calls that method before `forward` uses the tensor. If no other method sets the
+//! attribute, and no code tests whether it exists, it is a plain attribute like those that the constructor sets.
 
 use crate::flow::domain::value::OriginId;
 use crate::flow::domain::value::{Device, ObjId, Origin, Reason, Value};
@@ -12,14 +12,14 @@ use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// Methods by which things move.
+/// Methods that move a module.
 const MOVERS: [&str; 3] = ["to", "cuda", "_apply"];
 
-/// A class with more methods that set such attributes is not looked at.
+/// The maximum number of methods that set such attributes, for each class.
 const MAX_SETTERS: usize = 4;
 
 impl Interp<'_> {
-    /// Gives the module the tensors on the CPU that its methods will have made for it before it is used.
+    /// The CPU tensors that the module's other methods set before its first use, with their attributes.
     pub(crate) fn kept_late(&mut self, key: ClassKey, id: ObjId) -> Vec<(Sym, Value)> {
         let setters = self.late_setters(key);
         let mut late: Vec<(Sym, Held)> = Vec::new();
@@ -56,7 +56,7 @@ impl Interp<'_> {
         values
     }
 
-    /// The methods that decide a device and set attributes, if there are a few, and the class has no way of its own to move.
+    /// The methods that choose a device and set attributes. Empty if there are too many, or if the class moves itself in its own way.
     pub(crate) fn late_setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
         let mut setters: Vec<(ModIdx, FuncId)> = Vec::new();
         for &k in &self.program.class(key).mro {
@@ -64,14 +64,14 @@ impl Interp<'_> {
             let late = self.relevance.late_setters(k).iter();
             setters.extend(late.filter(|&&f| named(f) != self.known.forward).map(|&f| (k.module, f)));
         }
-        // Few classes have any: what they are is asked after that.
+        // Few classes have such methods, so the more expensive checks come after this one.
         let fits = (1..=MAX_SETTERS).contains(&setters.len())
             && self.is_module_class(key)
             && self.movers(key).into_iter().all(|at| self.keeps_things(key, at));
         if fits { setters } else { Vec::new() }
     }
 
-    /// Does a method, with those that it calls on its object, leave the object's attributes as they are?
+    /// Does a method leave the object's attributes unchanged, together with the methods that it calls on the object?
     fn keeps_things(&self, key: ClassKey, (m, f): (ModIdx, FuncId)) -> bool {
         let ir = &self.program.get(m).ir;
         let sets = |(m, f): (ModIdx, FuncId)| !self.relevance.assigned.by(m, f).is_empty();
@@ -85,7 +85,7 @@ impl Interp<'_> {
         !sets((m, f)) && !ir.exprs[ir.exprs_of(ir.function(f))].iter().any(reaches)
     }
 
-    /// Do no other methods set the attribute, the constructor included?
+    /// Do all other methods of the class, including the constructor, leave the attribute alone?
     fn only_they_set(&self, key: ClassKey, name: Sym, setters: &[(ModIdx, FuncId)]) -> bool {
         self.program.class(key).mro.iter().all(|k| {
             let methods = &self.program.get(k.module).ir.class(k.class).methods;
@@ -95,7 +95,7 @@ impl Interp<'_> {
         })
     }
 
-    /// What a method has left, with the place where it is kept as the reason.
+    /// The value that a method assigns to the attribute, with the place of the assignment as an origin `Kept`.
     fn kept_by(&mut self, held: Held, (m, f): (ModIdx, FuncId), name: Sym) -> Held {
         match (held, self.set_in(m, f, name)) {
             (Held::Tensor { device: Some((device, from)), dims, double }, Some(place)) => {
@@ -107,11 +107,11 @@ impl Interp<'_> {
         }
     }
 
-    /// The class's methods that move it, those of its bases included: they are called with `super()`.
+    /// The methods of the class and its bases that move it. An override calls those of the bases with `super()`.
     fn movers(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
         let mut movers = Vec::new();
         for &k in &self.program.class(key).mro {
-            // Most classes have none, which is sooner said than all their methods are gone through.
+            // Most classes have none. This test is cheaper than a search through all methods.
             if MOVERS.iter().all(|&name| self.program.own_method(k, Sym::new(name)).is_none()) {
                 continue;
             }
@@ -122,7 +122,7 @@ impl Interp<'_> {
         movers
     }
 
-    /// Where a method sets an attribute of its own object.
+    /// Where a method assigns to an attribute of its own object.
     fn set_in(&self, m: ModIdx, f: FuncId, name: Sym) -> Option<Place> {
         let ir = &self.program.get(m).ir;
         let function = ir.function(f);

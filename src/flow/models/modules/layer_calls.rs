@@ -14,7 +14,7 @@ use crate::sym::Sym;
 use crate::torch::{ModuleOp, Share, State};
 
 impl Interp<'_> {
-    /// A module whose code is not in sight: its tensor inputs must be where it is.
+    /// A call of a module without source: its tensor inputs must be on its device.
     pub(crate) fn call_unknown_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
@@ -30,12 +30,12 @@ impl Interp<'_> {
         };
         let what = if meets.is_some() { "its call" } else { "the module" };
         for (v, at) in inputs {
-            // Only what is a tensor for certain: unknown modules take all kinds of things.
+            // Only values that are certainly tensors take part, because unknown modules accept many kinds of values.
             if self.is_certainly_tensor(v) {
                 parties.extend(self.party(v, at, Rule::STRICT));
             }
         }
-        // A subclass of `nn.Linear`, say, without a `forward` of its own.
+        // For example, a subclass of `nn.Linear` without a `forward` of its own.
         let inherits = self.obj(id).class.is_some_and(|k| {
             let info = self.program.class(k);
             info.externals
@@ -46,7 +46,7 @@ impl Interp<'_> {
         });
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, what, e, &parties);
-        // What owns nothing is nowhere, and says nothing of its results.
+        // A module without weights is on no device, and its device says nothing about its results.
         let rests = self.obj(id).kind == ObjKind::Module && self.is_cpu(device) && !self.has_weights(id, 0);
         let device = match (refused, rests) {
             (true, _) => self.unless_refused(&parties, device),
@@ -56,8 +56,8 @@ impl Interp<'_> {
         self.possible_tensor(device)
     }
 
-    /// What a module of which nobody sees the class computes with, of what it is given: what comes first, what is called so, and
-    /// what has several dimensions. The rest may only steer it: a timestep, a flag, sizes, lengths.
+    /// The arguments that a module of an unknown class probably computes with: the first one, those with an input's name, and
+    /// those with several dimensions. The others may only control the module: a timestep, a flag, sizes, lengths.
     fn plain_inputs(&self, args: &Args) -> Vec<(Value, ExprId)> {
         let ir = &self.linked().ir;
         let input = |name: Sym| {
@@ -69,7 +69,7 @@ impl Interp<'_> {
         let keyword = |e: ExprId| args.keywords.iter().any(|&(name, _, at)| at == e && input(name));
         let first = args.positional.first().copied();
         let wanted = |&(v, e): &(Value, ExprId)| first == Some((v, e)) || called(e) || keyword(e) || table(v);
-        // What stands in for an input of the module around is one.
+        // A value that replaces an input of the surrounding module is an input.
         let stands_in = |v: Value| {
             let values = self.values_of(v);
             values.iter().any(|v| matches!(v, Value::Outer(o) if self.t.get_outer(*o).with.is_some()))
@@ -77,7 +77,7 @@ impl Interp<'_> {
         args.values().filter(|given| wanted(given) || stands_in(given.0)).collect()
     }
 
-    /// Is it a tensor for certain, and no number, or a tensor that who calls may give or leave to be made here?
+    /// Is it certainly a tensor and no number? An argument that the caller may omit, so that this function makes it, counts, too.
     fn is_certainly_tensor(&self, v: Value) -> bool {
         let tensor = |t| self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO;
         match v {
@@ -94,8 +94,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The states of a recurrent layer, one by one: what has been made here and what has been given together, where it is one or the
-    /// other.
+    /// The states of a recurrent layer, as single values. A state may be a choice between a tensor that this code made and an element of
+    /// an outside tuple.
     fn states(&mut self, v: Value) -> Vec<Value> {
         let Value::Choice(d) = v else { return self.exact_elements(v).unwrap_or_default() };
         let mut leaves = Vec::new();
@@ -135,12 +135,12 @@ impl Interp<'_> {
             }
         }
         let inputs = parties.len();
-        // Tensors that the constructor was given live with the module, but may have been left behind.
+        // A tensor that the constructor received moves with the module, but may have stayed behind.
         let stateful = self.is_stateful(id, op);
         if op.state == State::Yes {
             for (name, cell) in self.obj(id).attrs.clone() {
                 let v = self.store.get(cell);
-                // It computes with nothing else that somebody has hung on it.
+                // The layer does not use any other attribute that the program added.
                 if self.is_registered_tensor(v) || op.constructor.iter().any(|p| p.tensor && p.name == name) {
                     parties.extend(self.party(v, e, Rule::STRICT));
                 }
@@ -172,13 +172,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Where the result of a layer with weights is, if its inputs are who knows where: these must be where the weights are.
+    /// The device of the result of a layer with weights. If the device of its inputs is unknown, it is the device of the weights.
     fn beside_weights(&mut self, id: ObjId, inputs: Dd) -> Dd {
         let weights = self.module_device(id, 0);
         let (places, outers) = (&self.t.places, &self.t.outers);
         let nowhere = |(device, origin): (Device, OriginId)| match device {
             Device::Unknown => origin == NO_ORIGIN,
-            // What an unknown call has given.
+            // The result of an unknown call.
             Device::Of(o) => !outers[o.0 as usize].varies && outers[o.0 as usize].with.is_none(),
             _ => false,
         };
@@ -189,7 +189,7 @@ impl Interp<'_> {
         beside.unwrap_or(inputs)
     }
 
-    /// What `forward` gives to a layer with weights is where these are, whoever calls it.
+    /// Inputs of `forward` that are passed to a layer with weights must be on the device of the weights, for every caller.
     fn lives_with_layers(&mut self, parties: &[Party]) {
         for party in parties {
             for (_, device, _) in self.device_leaves(party.device) {
@@ -202,7 +202,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `nn.Sequential(…)(x)`: through its children, one after the other.
+    /// `nn.Sequential(…)(x)`: calls its children one after the other.
     pub(crate) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let wrapper = !self.calls_wrapped(id, e);
         if wrapper {

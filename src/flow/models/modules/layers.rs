@@ -11,14 +11,14 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{ModuleOp, State};
 
-/// The field of a module of `torch.nn` whose switches are off: it has neither parameters nor buffers.
+/// The field of a `torch.nn` module whose switches are off, so that it has neither parameters nor buffers.
 const STATELESS: &str = " stateless";
 
-/// A field of losses whose constructor was told to give something for each item, or may have been.
+/// The field of a loss that returns, or may return, one number for each item instead of a mean.
 const UNREDUCED: &str = " unreduced";
 
 impl Interp<'_> {
-    /// `nn.Linear(…)`: a module of PyTorch.
+    /// `nn.Linear(…)`: makes a module of PyTorch.
     pub(crate) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
         match crate::flow::models::tensors::functions::short(op.name) {
             "Sequential" | "ModuleList" | "ParameterList" => return self.make_module_list(op, args),
@@ -80,7 +80,7 @@ impl Interp<'_> {
                 let t = self.get_tensor(t);
                 let v = self.tensor(Tensor { role: Role::Buffer, ..t });
                 self.set_field(id, p.name, v);
-                // What has parameters of its own has them elsewhere.
+                // The other parameters of a layer with weights may be on another device.
                 if op.state != State::Yes {
                     self.set_own(id, Value::Device(t.device));
                 }
@@ -89,13 +89,13 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// Has this module of `torch.nn` parameters or buffers? See [`State`].
+    /// Does this module of `torch.nn` have parameters or buffers? See [`State`].
     pub(crate) fn is_stateful(&self, id: ObjId, op: &ModuleOp) -> bool {
         match op.state {
             State::Yes => self.get_field(id, Sym::new(STATELESS)) == Value::Absent,
             State::No => false,
             State::Sometimes | State::Unknown => {
-                // A number joins tensors wherever they are; weights of classes are none.
+                // A zero-dimensional tensor works with tensors on any device. Weights for classes have a dimension.
                 let of_classes = matches!(
                     crate::flow::models::tensors::functions::short(op.name),
                     "CrossEntropyLoss" | "NLLLoss" | "NLLLoss2d" | "MultiMarginLoss"
@@ -107,7 +107,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What a layer's result has of dimensions.
+    /// The number of dimensions of a layer's result.
     pub(crate) fn dims_given_by(&self, id: ObjId, name: &str) -> Dims {
         let told = |field| self.get_field(id, Sym::new(field)) != Value::Absent;
         match is_loss(name) {
@@ -117,7 +117,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What the constructor's switches (`affine=`, `track_running_stats=`) say of its parameters and buffers.
+    /// What the constructor's switches (`affine=`, `track_running_stats=`) say about parameters and buffers.
     fn switch_state(&mut self, id: ObjId, op: &'static ModuleOp, args: &Args, device: Dd) {
         let switches = op.constructor.iter().enumerate().filter(|(_, p)| p.switch);
         let given: Vec<Option<Value>> =
@@ -147,7 +147,7 @@ impl Interp<'_> {
     }
 }
 
-/// What the constructor is given for the parameter of this name, by keyword or in its place.
+/// The argument for the constructor's parameter of this name, by keyword or by position.
 fn named(op: &ModuleOp, args: &Args, name: &str) -> Option<(Value, ExprId)> {
     match op.constructor.iter().position(|p| p.name.as_str() == name) {
         Some(position) => args.get(position, name),
@@ -155,12 +155,12 @@ fn named(op: &ModuleOp, args: &Args, name: &str) -> Option<(Value, ExprId)> {
     }
 }
 
-/// `NLLLoss2d` is what `NLLLoss` of images was called (torch/nn/modules/loss.py).
+/// Is the class a loss? `NLLLoss2d` is the old name of `NLLLoss` for images (torch/nn/modules/loss.py).
 fn is_loss(name: &str) -> bool {
     name.ends_with("Loss") || name == "NLLLoss2d"
 }
 
-/// A loss gives the mean of all items unless it is told to do otherwise (torch/nn/modules/loss.py, `reduction`).
+/// Does the module return one number? A loss returns the mean of all items by default (torch/nn/modules/loss.py, `reduction`).
 fn gives_one_number(op: &ModuleOp, args: &Args) -> bool {
     let name = crate::flow::models::tensors::functions::short(op.name);
     let reduced = match args.keyword("reduction") {
@@ -168,7 +168,7 @@ fn gives_one_number(op: &ModuleOp, args: &Args) -> bool {
         Some(_) => false,
         None => args.keyword("reduce").is_none(),
     };
-    // Weights or a margin may come first.
+    // The first positional argument may be class weights or a margin.
     !is_loss(name)
         || reduced
             && !args.open

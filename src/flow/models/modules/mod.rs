@@ -22,50 +22,50 @@ use crate::span::Place;
 use crate::sym::Sym;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is known of modules and optimizers.
+/// State of the models of modules and optimizers.
 #[derive(Default)]
 pub(crate) struct Modules {
     /// Modules with a hook that may move them, their inputs or their outputs at every call.
     pub(crate) hooked: FxHashSet<ObjId>,
-    /// The modules whose parts, or what is in place of their `forward`, are being called.
+    /// The modules whose parts, or whose replaced `forward`, are being called.
     pub(crate) within: Vec<ObjId>,
-    /// What has been given attributes.
+    /// Values on which the program has set attributes.
     pub(crate) with_fields: FxHashSet<Value>,
-    /// Modules that somebody has given other parameters, under whatever names and conditions.
+    /// Modules whose parameters the program may have replaced, under unknown names or conditions.
     pub(crate) refilled: FxHashSet<ObjId>,
-    /// What may be graphs, and has been moved since it was drawn.
+    /// Tensors that may be graph objects and that the program has moved since a loop drew them.
     pub(crate) graphs_moved: FxHashSet<TensorId>,
-    /// Where the fields of modules under construction were set.
+    /// Where the program set the fields of modules under construction.
     pub(crate) fields: FxHashMap<(ObjId, Sym), Place>,
-    /// Forward hooks that are followed.
+    /// Forward hooks that the engine follows.
     pub(crate) hooks: Vec<crate::flow::models::modules::hooks::Hook>,
-    /// Optimizers, with the modules whose parameters they were given.
+    /// Optimizers, with the modules whose parameters they received.
     pub(crate) optimizers: Vec<Optimizer>,
-    /// Modules in `nn.DataParallel`, with where they were wrapped, and when.
+    /// Modules in `nn.DataParallel`, with the place and the path condition of the wrapping.
     pub(crate) wrapped: Vec<(ObjId, Place, Cond)>,
-    /// Modules that are wrapped for several devices, and when in `DataParallel` and in `DistributedDataParallel`: the
-    /// wrapper and what it wraps are one object.
+    /// Modules that are wrapped for several devices: the conditions for `DataParallel` and for `DistributedDataParallel`. The
+    /// wrapper and its module are one object.
     pub(crate) wraps: FxHashMap<ObjId, [Cond; 2]>,
-    /// Modules that bring their inputs to themselves.
+    /// Modules that move their inputs to their own device, with the condition.
     pub(crate) scattering: Vec<(ObjId, Cond)>,
-    /// CUDA gradient scalers.
+    /// Gradient scalers for CUDA.
     pub(crate) scalers: FxHashMap<ObjId, Place>,
-    /// Attributes of modules that were set where `nn.Module` does not see it.
+    /// Attributes of modules that were set in a way that `nn.Module` does not notice.
     pub(crate) unseen: FxHashSet<(ObjId, Sym)>,
-    /// Where parameters were before their modules moved.
+    /// Devices of parameters before their modules moved.
     pub(crate) left_by_parameters: FxHashSet<Dd>,
-    /// Parameters that modules have given out, by what is known of their place: the modules, with where they were.
+    /// Parameters that the program took from modules, by their device value: the modules, with the modules' device at that time.
     pub(crate) given_out: FxHashMap<Dd, Vec<(ObjId, Dd)>>,
-    /// Modules that register parameters or buffers under names that are not written down.
+    /// Modules that register parameters or buffers under computed names.
     pub(crate) registers_by_hand: FxHashSet<ObjId>,
-    /// Inputs of `forward` that have been given to layers with weights.
+    /// Inputs of `forward` that were passed to layers with weights.
     pub(crate) with_layers: FxHashSet<OuterId>,
-    /// Modules in half precision, by where they were made so.
+    /// Modules in half precision, with the place and the condition of the conversion.
     pub(crate) halved: FxHashMap<ObjId, (Place, Cond)>,
 }
 
 impl Modules {
-    /// Forgets objects from this number on.
+    /// Forgets all objects whose number is `objects` or higher.
     pub(crate) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.hooked.retain(|&id| old(id));

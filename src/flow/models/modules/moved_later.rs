@@ -1,5 +1,5 @@
-//! Modules that another function moves: who runs for itself finds such a module where it was made, or where it has been moved by
-//! then.
+//! Modules that another function moves. When the engine interprets a function on its own, such a module may be where the program made it,
+//! or may already have moved.
 
 use crate::flow::domain::store::Cell;
 use crate::flow::domain::value::{ObjId, Value};
@@ -9,7 +9,7 @@ use crate::ir::{FuncId, Slot};
 use crate::link::{ClassKey, ModIdx};
 
 impl<'p> Interp<'p> {
-    /// A function of the entry's file is about to run for itself: what others move may have moved before.
+    /// The engine is about to interpret a function on its own. Forgets the devices of what other functions of its file move.
     pub(crate) fn forget_moved(&mut self, module: ModIdx, func: FuncId, object: Option<(ClassKey, ObjId)>) {
         for m in self.moves_of(module) {
             if let (What::Global(slot), Some(within)) = (m.what, m.within)
@@ -28,7 +28,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// The same of what the object keeps, as far as this file says.
+    /// The same for the attributes of the object, as far as this file shows.
     fn forget_moved_parts(&mut self, key: ClassKey, id: ObjId, module: ModIdx, func: FuncId) {
         for m in self.moves_of(module) {
             let What::Attribute(name, _) = m.what else { continue };
@@ -40,7 +40,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// A variable of another file has been evaluated, of which that file's functions may move what it holds.
+    /// The program read a global variable of another file. Forgets its module's device if functions of that file move it.
     pub(crate) fn forget_moved_global(&mut self, module: ModIdx, slot: Slot, held: Value) {
         let moved = |m: &Move| matches!(m.what, What::Global(s) if s == slot) && m.within.is_some();
         if matches!(held, Value::Object(_)) && self.moves_of(module).iter().any(moved) {
@@ -50,7 +50,7 @@ impl<'p> Interp<'p> {
 
     fn perhaps_moved(&mut self, held: Value) {
         let Value::Object(id) = held else { return };
-        // What has been moved before any of that is where it is.
+        // A module that is no longer on the CPU has already moved.
         if !self.is_module_object(id) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Moving `nn.Module`s: what goes along, and what stays where it is.
+//! Moves of `nn.Module`s: what moves along, and what stays on its device.
 
 use rustc_hash::FxHashSet;
 
@@ -10,13 +10,13 @@ use crate::flow::machine::frame::ObjKind;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// Moves a module with everything that is registered in it.
+    /// Moves a module and everything that is registered in it.
     pub(crate) fn move_module(&mut self, id: ObjId, device: Dd) {
         let mut seen = FxHashSet::default();
         self.move_registered(id, device, &mut seen);
     }
 
-    /// The device after a move. What was there before is there for the reason that it had before.
+    /// The device after a move. A module that was on the CPU and stays there keeps its origin.
     fn where_it_was(&mut self, old: Dd, device: Dd) -> Dd {
         let places = &self.t.places;
         let same = |x: u32, y: u32| {
@@ -60,14 +60,14 @@ impl Interp<'_> {
         }
     }
 
-    /// A parameter moves in place (`Module._apply` assigns its `.data`): whoever holds the same one elsewhere finds it moved.
+    /// A parameter moves in place (`Module._apply` assigns its `.data`), so its other holders see it move, too.
     fn leaves_parameters_at(&mut self, old: Dd, new: Dd) {
         if old != new {
             self.modules.left_by_parameters.insert(old);
         }
     }
 
-    /// A module gives out its parameters, of which `device` is known: they are where it is.
+    /// The program takes parameters out of a module. They are on `device`, which is the module's device `now` with a new origin.
     pub(crate) fn give_out(&mut self, id: ObjId, now: Dd, device: Dd) {
         let given = self.modules.given_out.entry(device).or_default();
         if !given.contains(&(id, now)) {
@@ -75,8 +75,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What a variable or a container holds: a parameter that was taken out of a module before that moved has moved with
-    /// it, or may have, where it is not known whose it is. Read from the module, it is where the module is.
+    /// A value as a variable or container holds it. A parameter that was taken out of a module moves with that module. If the
+    /// parameter may belong to several modules, its device becomes unknown. A read from the module itself gives the module's device.
     pub(crate) fn as_held(&mut self, v: Value) -> Value {
         let Value::Tensor(id) = v else { return v };
         let t = self.get_tensor(id);
@@ -105,7 +105,7 @@ impl Interp<'_> {
         self.tensor(Tensor { device, ..t })
     }
 
-    /// `.to()` of what may be a graph: whoever else holds it finds it moved, too. Its parts that were read before stay.
+    /// `.to()` of a tensor that may be a graph object, which moves in place. Its other holders see it move. Parts read before stay.
     pub(crate) fn moves_graph(&mut self, t: Tensor) {
         let whole = !t.certain && t.dims == Dims::SOME && self.is_of_batch(t) && self.batches_may_move();
         if whole && let Value::Tensor(id) = self.tensor(t) {
@@ -113,22 +113,21 @@ impl Interp<'_> {
         }
     }
 
-    /// A loop draws another one, which nobody has moved.
+    /// The loop draws the next graph object, which the program has not moved yet.
     pub(crate) fn drawn_anew(&mut self, item: Value) {
         if let Value::Tensor(id) = item {
             self.modules.graphs_moved.remove(&id);
         }
     }
 
-    /// Has the module's class its own way to move what is not registered?
+    /// Does the module's class have its own method that moves unregistered tensors?
     pub(crate) fn moves_itself_by_hand(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return false };
         let has = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
         has("_apply") || self.obj(id).outer.is_some() && (has("to") || has("cuda"))
     }
 
-    /// Where plain tensors of a module are is not known any more, nor what it remembers of that: of those with such a name, if
-    /// only these are concerned.
+    /// Sets the devices of a module's plain tensors to unknown, and the devices that the module stores.
     pub(crate) fn forget_plain(&mut self, id: ObjId) {
         let unknown = self.unknown_device();
         for (_, cell) in self.obj(id).attrs.clone() {
@@ -155,13 +154,13 @@ impl Interp<'_> {
                 self.set_own(o, content);
                 v
             }
-            // `{…} if means else {}`
+            // For example `{…} if means else {}`.
             Value::Choice(_) => self.each(v, &mut |i, v| i.forgotten(v, unknown)),
             v => v,
         }
     }
 
-    /// What a registered value is after its module has moved.
+    /// A registered value after its module has moved.
     pub(crate) fn move_value(&mut self, v: Value, device: Dd, seen: &mut FxHashSet<ObjId>) -> Value {
         match v {
             Value::Object(o) if self.is_module_object(o) => {
@@ -176,7 +175,7 @@ impl Interp<'_> {
                 } else if t.certain {
                     v
                 } else {
-                    // A part of a library's module: a module itself, which moves, or a tensor, which does not.
+                    // A part of a library's module. It is a module, which moves, or a tensor, which does not.
                     let device = self.unknown_device();
                     self.tensor(Tensor { device, ..t })
                 }
@@ -191,7 +190,7 @@ impl Interp<'_> {
                 let moved = self.move_value(item, device, seen);
                 self.many(moved)
             }
-            // Each alternative moves if it is the one that is registered; moving the others does no harm.
+            // Only one alternative is registered. To move the others as well does no harm.
             Value::Choice(d) => {
                 let mut leaves = Vec::new();
                 self.d.leaves(d, &mut leaves);

@@ -1,4 +1,4 @@
-//! `nn.Module`s: what they own, moving them, calling them.
+//! `nn.Module`s: what they own, how they move, and their calls.
 
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::event::UseKind;
@@ -80,7 +80,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it, in one of the cases, a tensor that moves with its module?
+    /// May it be a tensor that moves with its module?
     pub(crate) fn is_registered_tensor(&self, v: Value) -> bool {
         let registered = |v| matches!(v, Value::Tensor(t) if self.get_tensor(t).role.registered());
         self.values_of(v).into_iter().any(registered)
@@ -93,8 +93,8 @@ impl Interp<'_> {
         }
     }
 
-    /// May code that is not in sight have given the module parameters? What a class of the project alone has, its own
-    /// methods set, and not always as parameters.
+    /// May code without source have given the module parameters? No if all its classes are in the project: their own
+    /// methods set the attributes, and not always as parameters.
     pub(crate) fn has_foreign_parts(&self, id: ObjId) -> bool {
         self.obj(id).kind != ObjKind::Module
             || self.obj(id).class.is_none_or(|key| {
@@ -103,7 +103,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Is it of a class that PyTorch's modules without parameters are the bases of: `class Own(nn.CrossEntropyLoss)`?
+    /// Are all bases of its class modules of PyTorch without parameters: `class Own(nn.CrossEntropyLoss)`?
     fn may_lack_state(&self, id: ObjId) -> bool {
         self.obj(id).class.is_some_and(|key| {
             let info = self.program.class(key);
@@ -113,28 +113,28 @@ impl Interp<'_> {
         })
     }
 
-    /// An attribute of a module that is not a field: what `nn.Module` has, or a registered tensor.
+    /// An attribute of a module that is not a field: one that `nn.Module` defines, or a registered tensor.
     pub(crate) fn module_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
         match name.as_str() {
             "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var"
                 if self.has_foreign_parts(id) =>
             {
-                // A loss has a weight only if it was given one.
+                // A loss has a weight only if the constructor received one.
                 if self.may_lack_state(id) { self.result_of(e) } else { self.owned_tensor(id, e) }
             }
-            // Of recurrent layers: `weight_hh_l0`, of cells `weight_hh`.
+            // Weights of recurrent layers (`weight_hh_l0`) and of recurrent cells (`weight_hh`).
             n if (n.starts_with("weight_") || n.starts_with("bias_"))
                 && matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_))) =>
             {
                 self.owned_tensor(id, e)
             }
-            // What a constructor that nobody has run yet sets is not where its module is.
+            // The constructor has not run yet. Its `self.device` may differ from the device of the module.
             "device" if self.calls.unbuilt.contains_key(&id) && self.has_own_device(id) => {
                 self.unknown_field(id, name)
             }
             "device" if self.check_module_device(id, e) => self.result_of(e),
             "device" => match self.obj(id).kind {
-                // Known frameworks' modules say where they are, in one way or another.
+                // Modules of known frameworks have some attribute with their device.
                 ObjKind::ForeignModule(None) | ObjKind::Module => {
                     let device = self.module_device(id, 0);
                     self.as_text(device, e)
@@ -142,7 +142,7 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             "module" => Value::Object(id),
-            // Whoever has its table of parts may move them, and nobody here follows that.
+            // Code that has the dict of submodules may move them, and the engine does not follow that.
             "_modules" if self.obj(id).outer.is_none() => {
                 self.escape(Value::Object(id), 0);
                 self.result_of(e)
@@ -154,7 +154,7 @@ impl Interp<'_> {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
                 None => {
                     if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) {
-                        // A part of an unknown module: a module or tensor that lives with it, or its settings.
+                        // A part of an unknown module: a module or tensor on its device, or a setting.
                         let device = self.module_device(id, 0);
                         let part = self.possible_tensor(device);
                         return self.in_one_piece(part);
@@ -165,7 +165,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A method that `nn.Module` has.
+    /// Calls a method that `nn.Module` defines.
     pub(crate) fn module_method(
         &mut self,
         id: ObjId,
@@ -243,11 +243,11 @@ impl Interp<'_> {
             }
             "register_forward_hook" | "register_forward_pre_hook" => self.register_hook(id, name, args, e),
             "register_full_backward_hook" => self.result_of(e),
-            // A static method, which older versions had for objects only.
+            // A static method, which older versions define for objects only.
             "generate_square_subsequent_mask" if matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(op)) if op.name.as_str() == "torch.nn.Transformer") => {
                 self.call_external(Sym::new("torch.nn.Transformer.generate_square_subsequent_mask"), args, e)
             }
-            // `wrapper.module(x)`: the wrapper stands for what it wraps.
+            // `wrapper.module(x)`: the wrapper and its module are one object here.
             "forward" | "__call__" | "module" => self.call_module(id, args, e),
             "encode" | "decode" | "generate" | "predict"
                 if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) =>
@@ -262,7 +262,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `net.state_dict()`: tensors where its parameters are.
+    /// `net.state_dict()`: tensors on the device of the module's parameters.
     fn state_dict(&mut self, id: ObjId, e: ExprId) -> Value {
         let p = self.some_parameter(id, e);
         let p = match p {
@@ -281,14 +281,14 @@ impl Interp<'_> {
         for &(v, _) in args.positional.iter().take(1) {
             self.loaded_as_weights(v);
         }
-        // Its parameters are from then on those that it is given (torch/nn/modules/module.py).
+        // With `assign=True`, the tensors of the argument become the parameters (torch/nn/modules/module.py).
         if args.open || args.get(2, "assign").is_some_and(|(v, _)| v != Value::Bool(FALSE)) {
             let unknown = self.unknown_device();
             self.move_module(id, unknown);
         }
     }
 
-    /// Hooks may move the module and its inputs at every call.
+    /// Registers a hook. A hook that the engine does not follow may move the module and its inputs at every call.
     fn register_hook(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         if let Some(handle) = self.add_hook(Value::Object(id), name.as_str(), args) {
             return handle;

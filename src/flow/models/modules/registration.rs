@@ -1,4 +1,4 @@
-//! What is registered in a module, and lists of modules.
+//! What a module registers, and lists of modules.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{ObjId, Reason, Role, Tensor, Value};
@@ -21,7 +21,7 @@ impl Interp<'_> {
         self.note_accelerator(id, device);
     }
 
-    /// A name to register under; one of its own where the real one is not known.
+    /// The name to register under. If the real name is unknown, it is a new name.
     pub(crate) fn field_name(&mut self, id: ObjId, name: Value) -> Sym {
         match name {
             Value::Str(n, _) => n,
@@ -35,7 +35,7 @@ impl Interp<'_> {
         let field = self.field_name(id, field);
         let wanted = if name.as_str() == "register_buffer" { "tensor" } else { "param" };
         let Some((v, _)) = args.get(1, wanted) else { return };
-        // It may take the place of any of a layer's own.
+        // Under an unknown name, it may replace any parameter of a layer.
         if !known && matches!(self.obj(id).kind, ObjKind::ForeignModule(_)) {
             let unknown = self.unknown_device();
             self.move_module(id, unknown);
@@ -59,7 +59,7 @@ impl Interp<'_> {
         self.set_field(id, field, v);
     }
 
-    /// The tensor, or each that it may be, as something that moves with its module.
+    /// The value, with this role for each tensor that it may be.
     pub(crate) fn with_role(&mut self, v: Value, role: Role) -> Value {
         self.each(v, &mut |i, v| match v {
             Value::Tensor(t) => {
@@ -76,7 +76,7 @@ impl Interp<'_> {
         self.give_out(id, then, device);
         let p = self.parameter(device);
         match p {
-            // The weights of PyTorch's layers have dimensions.
+            // Weights of PyTorch's layers have at least one dimension.
             Value::Tensor(t) if self.has_layers(id, 0) => {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { dims: Dims::SOME, ..t })
@@ -98,7 +98,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does its `forward` return tuples or dicts? What is in them may be anything.
+    /// Does its `forward` return tuples or dicts? Their elements may be anything.
     pub(crate) fn returns_several(&mut self, id: ObjId) -> bool {
         let forward = self.obj(id).class.and_then(|k| self.program.find_method(k, self.known.forward));
         let Some((m, f)) = forward else { return false };
@@ -171,7 +171,7 @@ impl Interp<'_> {
     }
 }
 
-/// Does a block return a tuple or a dict somewhere?
+/// Does a `return` in the block return a tuple or a dict?
 pub(crate) fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -> bool {
     use crate::ir::{Expr, Stmt};
     ir.block(block).iter().any(|&s| match ir.stmt(s) {

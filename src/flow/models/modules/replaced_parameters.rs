@@ -1,8 +1,8 @@
-//! `self.bias = self.bias.cuda()`: a copy is put in the place of a registered parameter.
+//! `self.bias = self.bias.cuda()`: the program replaces a registered parameter by a copy.
 //!
-//! Under the name of a parameter `nn.Module` takes parameters only (torch/nn/modules/module.py, `__setattr__`) and raises otherwise.
-//! Where the parameter is on that device already, `.cuda()` gives it back as it is, and the line does nothing: it works on the
-//! machine without a GPU, and wherever somebody has moved the module before.
+//! Under the name of a parameter, `nn.Module` accepts parameters only, and otherwise raises (torch/nn/modules/module.py, `__setattr__`).
+//! If the parameter is already on that device, `.cuda()` returns it unchanged and the line does nothing. So the line works on a machine
+//! without a GPU, and after an earlier move of the module.
 
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, Value};
@@ -12,7 +12,7 @@ use crate::ir::{Expr, ExprId, Stmt};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `module.name = value`, before anything is replaced. Says whether that has been told of.
+    /// `module.name = value`, before the assignment. True if this reports it.
     pub(crate) fn check_parameter_replaced(
         &mut self,
         id: ObjId,
@@ -52,7 +52,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Is `self.bias = self.bias.to(device)` the assignment to this target?
+    /// Is the assignment to this target of the form `self.bias = self.bias.to(device)`?
     fn moves_what_it_replaces(&self, target: ExprId) -> bool {
         let ir = &self.linked().ir;
         ir.stmts.iter().any(|s| match *s {
@@ -67,5 +67,5 @@ impl Interp<'_> {
     }
 }
 
-/// What is said of the use.
+/// The name of the use in the event.
 const REPLACED: &str = "the parameter's name";

@@ -1,4 +1,4 @@
-//! The modules that a module is made of, by name and one by one.
+//! The submodules of a module, by name and one by one.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::Device;
@@ -13,15 +13,15 @@ use crate::torch::State;
 pub(crate) struct Parts {
     pub(crate) modules: Vec<ObjId>,
     pub(crate) tensors: Vec<TensorId>,
-    /// There may be more.
+    /// Whether there may be more than these.
     pub(crate) open: bool,
 }
 
-/// How deep containers in containers are looked into.
+/// How deep to look into containers inside of containers.
 const MAX_NESTING: u32 = 6;
 
 impl Interp<'_> {
-    /// What is in a value: containers are looked into, modules with all that is registered in them.
+    /// Adds everything in a value: the contents of containers, and modules with everything that is registered in them.
     pub(crate) fn parts_of(&self, v: Value, parts: &mut Parts, depth: u32) {
         if depth > MAX_NESTING {
             parts.open = true;
@@ -55,7 +55,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What is registered in a module, and in what is registered there.
+    /// Adds everything that is registered in a module and in its submodules.
     pub(crate) fn registered_parts(&self, id: ObjId, parts: &mut Parts, depth: u32) {
         if let ObjKind::List { .. } | ObjKind::Dict { .. } = self.obj(id).kind {
             self.parts_of(self.own(id), parts, depth);
@@ -72,7 +72,7 @@ impl Interp<'_> {
                 }
             }
         }
-        // A submodule whose constructor has not been run yet has what it was given.
+        // A submodule whose constructor has not run yet holds the constructor's arguments.
         if let Some(args) = self.calls.unbuilt.get(&id) {
             for (v, _) in args.values() {
                 self.parts_of(v, parts, depth + 1);
@@ -80,7 +80,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Remembers for which accelerator a program makes its modules.
+    /// Stores that the program moves the classes of these modules to an accelerator.
     pub(crate) fn note_accelerator(&mut self, id: ObjId, device: Dd) {
         let leaves: Vec<Device> = self.device_leaves(device).iter().map(|l| l.1).collect();
         if self.obj(id).outer.is_some() || leaves.iter().all(|&d| d == Device::Cpu) {
@@ -96,13 +96,13 @@ impl Interp<'_> {
     }
 }
 
-/// With more modules than these they are not told apart.
+/// The maximum number of modules that are listed one by one.
 pub(crate) const MAX_PARTS: usize = 24;
-/// Nor in deeper trees.
+/// The maximum depth of the tree of modules.
 const MAX_LEVELS: u32 = 6;
 
 impl Interp<'_> {
-    /// The children of a module that a script has made, or all modules below it and itself, if each is known.
+    /// The children of a module that a script made. With `all`, the module itself and all modules below it. `None` if one is unknown.
     pub(crate) fn own_parts(&self, id: ObjId, all: bool) -> Option<Vec<(String, Value)>> {
         if self.run.symbolic || self.calls.shallow > 0 {
             return None;
@@ -124,7 +124,7 @@ impl Interp<'_> {
     ) -> Option<()> {
         for (name, v) in self.children(id)? {
             let name = if prefix.is_empty() { name } else { [prefix, ".", &name].concat() };
-            // What is shared is gone through once.
+            // A shared module is listed once.
             if parts.iter().any(|&(_, known)| known == v) {
                 continue;
             }
@@ -139,7 +139,7 @@ impl Interp<'_> {
         Some(())
     }
 
-    /// The children, in the order in which they were registered.
+    /// The children, in the order of their registration. `None` if one is unknown.
     fn children(&self, id: ObjId) -> Option<Vec<(String, Value)>> {
         let object = self.obj(id);
         if object.outer.is_some() || self.calls.unbuilt.contains_key(&id) || self.modules.hooked.contains(&id)
@@ -167,7 +167,7 @@ impl Interp<'_> {
                         v @ Value::Object(o) if self.is_module_object(o) => {
                             children.push((name.to_string(), v))
                         }
-                        // A module or something else, nobody knows.
+                        // It may be a module or something else.
                         Value::Choice(_) | Value::Unknown | Value::Outer(_) | Value::Many(_) => return None,
                         _ => {}
                     }
@@ -182,7 +182,7 @@ impl Interp<'_> {
         matches!(v, Value::Object(o) if self.is_module_object(o)).then_some((name, v))
     }
 
-    /// Is one of PyTorch's layers with weights in the module?
+    /// Does the module contain one of PyTorch's layers with weights?
     pub(crate) fn has_layers(&self, id: ObjId, depth: u32) -> bool {
         const MAX_LEVELS: u32 = 4;
         match self.obj(id).kind {
@@ -203,7 +203,7 @@ impl Interp<'_> {
         }
     }
 
-    /// How many of a loop's rounds are interpreted one by one, if no more are.
+    /// The maximum number of items of a loop that the engine interprets one by one.
     pub(crate) fn most_rounds(&self, items: &[Value]) -> usize {
         const USUAL: usize = 8;
         let part = |v: &Value| match *v {

@@ -1,4 +1,4 @@
-//! Modules that have nothing to move: losses, activations, and what is made of these.
+//! Modules without parameters and buffers: losses, activations, and modules that contain only these.
 
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
@@ -8,14 +8,14 @@ use crate::sym::Sym;
 use crate::torch::State;
 
 impl Interp<'_> {
-    /// Is it shown that it has neither parameters nor buffers, nor has any module in it? Moving it asks no device for
-    /// anything: `nn.Module.cuda()` goes over its tensors (`Module._apply`). One without any modules in sight was made by a
-    /// constructor that could not be followed.
+    /// Has the module certainly neither parameters nor buffers? Then a move of it uses no device, because
+    /// `nn.Module.cuda()` moves only its tensors (`Module._apply`). A module without submodules counts only if the engine could
+    /// follow its constructor.
     pub(crate) fn moves_nothing(&self, id: ObjId, depth: u32) -> bool {
         match self.obj(id).kind {
             ObjKind::ForeignModule(Some(op)) => match op.state {
                 State::No => true,
-                // A loss may have been given weights.
+                // A loss may have received weights.
                 State::Sometimes => op.name.as_str().ends_with("Loss") && self.obj(id).attrs.is_empty(),
                 State::Yes | State::Unknown => false,
             },
@@ -34,8 +34,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Do the constructors of its class and of its bases do nothing with it but set attributes, all of which it has? Then
-    /// they have been followed, and it has what can be seen. What moves more than is registered is another matter.
+    /// Do the constructors of the class and its bases only set attributes, all of which the object has? Then the engine has followed
+    /// them and sees everything in the object. A class that moves unregistered tensors itself does not count.
     fn is_plainly_made(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return false };
         let has = |name: Sym| self.obj(id).attrs.iter().any(|&(n, _)| n == name);
@@ -63,7 +63,7 @@ impl Interp<'_> {
             })
     }
 
-    /// `self.margin = margin`, of a parameter that is a number, a text or a switch unless the caller says otherwise.
+    /// `self.margin = margin`, where the default of the parameter `margin` is a number, a string or a Boolean.
     pub(crate) fn is_setting(&self, id: ObjId, name: Sym) -> bool {
         let init = self.obj(id).class.and_then(|key| self.program.find_method(key, self.known.init));
         let Some((module, func)) = init else { return false };
@@ -85,8 +85,8 @@ impl Interp<'_> {
         })
     }
 
-    /// The same of what a module keeps: what is not known may be a parameter, and a list without anything in it may
-    /// have been filled.
+    /// Does an attribute's value contain nothing that moves? An unknown value may be a parameter, and an empty list may
+    /// have been filled later.
     pub(crate) fn has_nothing_to_move(&self, v: Value, depth: u32) -> bool {
         if depth > 4 {
             return false;
@@ -96,7 +96,7 @@ impl Interp<'_> {
             Value::Host(_) | Value::Device(_) | Value::External(_) | Value::Closure(_) => true,
             Value::Tensor(t) => !self.get_tensor(t).role.registered(),
             Value::Object(o) if self.is_module_object(o) => self.moves_nothing(o, depth + 1),
-            // Only modules are registered, and lists of them not.
+            // Plain lists and dicts are not registered. Only modules are.
             Value::Object(o) => matches!(self.obj(o).kind, ObjKind::List { .. } | ObjKind::Dict { .. }),
             Value::Seq(s) => {
                 let items = self.seq_items(s);

@@ -16,7 +16,7 @@ impl Interp<'_> {
             {
                 Value::Bool(TRUE)
             }
-            // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
+            // `hasattr(torch, "xpu")` alone says nothing about the machine.
             (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" => {
                 let Some(backend) = crate::world::Backend::from_name(n.as_str()) else {
                     return Value::Bool(
@@ -32,11 +32,11 @@ impl Interp<'_> {
                         atom
                     }
                 };
-                // Without the attribute the back end is not there either.
+                // If the attribute is missing, the back end is not available either.
                 let (there, asked) = (self.available(Some(backend)), self.d.atom(atom));
                 Value::Bool(self.d.or(there, asked))
             }
-            // A version has it or not, wherever that is asked.
+            // A version of a library has an attribute or not, so all tests of it give the same answer.
             (Value::External(_), Some(&(Value::Str(n, _), _))) => {
                 Value::Bool(self.keyed_test(crate::flow::machine::expressions::compare::has_test(v, n), e))
             }
@@ -45,7 +45,7 @@ impl Interp<'_> {
                 if self.get_field(id, n) != Value::Absent {
                     return Value::Bool(TRUE);
                 }
-                // Lists and dicts do not move.
+                // Plain lists and dicts have no method that moves them.
                 let held = match self.obj(id).kind {
                     ObjKind::List { module } | ObjKind::Dict { module } => !module,
                     _ => false,
@@ -62,7 +62,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a name under which a layer of PyTorch's has nothing, and nobody has given it something: `getattr(layer, "weights", None)`?
+    /// Is it an attribute that a PyTorch layer does not have and that no code has set: `getattr(layer, "weights", None)`?
     fn is_unset_on_layer(&self, v: Value, name: Sym) -> bool {
         let Value::Object(id) = v else { return false };
         let ObjKind::ForeignModule(Some(op)) = self.obj(id).kind else { return false };
@@ -74,7 +74,7 @@ impl Interp<'_> {
             && !name.as_str().starts_with('_')
     }
 
-    /// Has the value the method for certain, as all tensors have?
+    /// Is the value certainly a tensor, and the name a method of all tensors?
     fn is_method_of_tensors(&self, v: Value, name: Sym) -> bool {
         matches!(v, Value::Tensor(t) if self.get_tensor(t).certain) && crate::torch::method(name).is_some()
     }
@@ -100,7 +100,7 @@ impl Interp<'_> {
                     None => found,
                 }
             }
-            // `getattr(torch.optim.lr_scheduler, config.name)`: whichever it is.
+            // `getattr(torch.optim.lr_scheduler, config.name)`: some scheduler.
             _ if v == Value::External(Sym::new("torch.optim.lr_scheduler")) => {
                 Value::External(Sym::new("torch.optim.lr_scheduler.LRScheduler"))
             }

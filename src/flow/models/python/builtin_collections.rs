@@ -1,4 +1,4 @@
-//! Builtins that make collections or go over them.
+//! Builtins that make or traverse collections.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::{NO_ORIGIN, Value};
@@ -10,7 +10,7 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `filter(lambda x: x is not None, items)`: those of which the answer is known, or else some of them.
+    /// `filter(lambda x: x is not None, items)`: the matching items if all answers are known, otherwise an unknown part of the items.
     pub(crate) fn filtered(&mut self, keeps: Value, items: Value, at: ExprId, e: ExprId) -> Value {
         if let Iteration::Exact(all) = self.iteration(items, at) {
             let mut kept = Vec::new();
@@ -51,7 +51,7 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
     }
 
-    /// Alternating keys and values, from pairs with known keys.
+    /// Keys and values in alternation, from pairs. `None` if a key is unknown.
     fn dict_of_pairs(&self, v: Value) -> Option<Vec<Value>> {
         let mut flat = Vec::new();
         for pair in self.exact_elements(v)? {
@@ -63,7 +63,7 @@ impl Interp<'_> {
         Some(flat)
     }
 
-    /// `zip` and `enumerate`.
+    /// `zip` and `enumerate`: rows from columns. A column without an expression is a counter.
     pub(crate) fn pairs(&mut self, columns: &[(Value, Option<ExprId>)]) -> Value {
         let exact: Option<Vec<Vec<Value>>> =
             columns.iter().filter(|(_, at)| at.is_some()).map(|&(v, _)| self.exact_elements(v)).collect();
@@ -93,7 +93,7 @@ impl Interp<'_> {
         self.many(row)
     }
 
-    /// `max(pairs, key=…)` and `min(2, n)`: one of them.
+    /// `max(pairs, key=…)` and `min(2, n)`: one of the arguments.
     pub(crate) fn extreme(&mut self, args: &Args, e: ExprId) -> Value {
         if let [(a, _), (b, _)] = args.positional[..] {
             self.meets_what_was_read(a, b, e);
@@ -108,7 +108,7 @@ impl Interp<'_> {
             {
                 Self::NUMBER
             }
-            // One of them, by whatever `key` says.
+            // Some item, because `key` may select any.
             Some(items) if !items.is_empty() && items.iter().all(|v| matches!(v, Value::Tensor(_))) => {
                 items.into_iter().reduce(|a, b| self.blend(a, b)).unwrap_or(Value::Unknown)
             }
@@ -116,8 +116,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `any(…)` and `all(…)` of nobody knows how many: what one of them needs of the machine is there if it holds, and where each
-    /// holds whatever it is, so does the whole. (Of none at all nothing is used either.)
+    /// `any(…)` and `all(…)` over an unknown number of items. If the result is true, the machine has what an item needs. If an item is true
+    /// on every path, so is the result. (Without any item, nothing is used either.)
     pub(crate) fn any_of_many(&mut self, name: Sym, v: Value, at: ExprId, e: ExprId) -> Value {
         let Value::Many(item) = v else { return self.result_of(e) };
         let item = *self.t.values.get(item);
@@ -125,7 +125,7 @@ impl Interp<'_> {
         let other = self.d.not(one);
         let (possible, missing) = (self.d.machine(one), self.d.machine(other));
         let certain = self.d.not(missing);
-        // What says nothing of the machine is the same on each.
+        // An item that does not depend on the machine gives no information.
         if certain == TRUE || name.as_str() == "all" && possible == TRUE && certain == FALSE {
             return self.result_of(e);
         }
@@ -134,7 +134,7 @@ impl Interp<'_> {
         Value::Bool(self.d.or(may, certain))
     }
 
-    /// `sum(tensors)` starts from 0 and adds.
+    /// `sum(tensors)` starts with 0 and adds the items.
     pub(crate) fn sum(&mut self, v: Value, at: ExprId, e: ExprId) -> Value {
         match self.iteration(v, at) {
             Iteration::Exact(items) => {
@@ -145,7 +145,7 @@ impl Interp<'_> {
                 total
             }
             Iteration::Any(item) => match *self.members(item) {
-                // Of several that are each there, all are added.
+                // All members of the collection exist, so `sum` adds them all.
                 [first, ref rest @ ..] if !rest.is_empty() => {
                     let mut total = first;
                     for &more in rest {
@@ -162,7 +162,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The elements of a tuple, named or not.
+    /// The elements of a tuple or named tuple.
     pub(crate) fn row_elements(&self, row: Value) -> Option<Vec<Value>> {
         match row {
             Value::Object(id) if self.obj(id).kind == ObjKind::Instance => self.exact_elements(self.own(id)),
@@ -170,7 +170,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What `len` gives: a number for each machine, where how many there are depends on that.
+    /// The result of `len`: a number for each machine, if the number of elements depends on the machine.
     pub(crate) fn count_of(&mut self, v: Value) -> Value {
         if let Value::Outer(o) = v {
             self.evidence.sized.insert(o);

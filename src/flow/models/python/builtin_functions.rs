@@ -1,4 +1,4 @@
-//! What Python's builtins give, one function each; `builtins.rs` has the table of their names.
+//! The results of Python's builtins, one function each. `builtins.rs` has the table of their names.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::event::{Bite, Kind};
@@ -13,7 +13,7 @@ use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 use crate::world::World;
 
-/// The first argument.
+/// The first positional argument.
 pub(crate) fn first(c: Called<'_>) -> Option<(Value, ExprId)> {
     c.args.positional.first().copied()
 }
@@ -27,7 +27,7 @@ pub(crate) fn reveal_world(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     Value::None
 }
 
-/// Nothing comes after it.
+/// The call never returns, so the path ends here.
 pub(crate) fn ends(i: &mut Interp<'_>) -> Value {
     i.path = FALSE;
     Value::None
@@ -63,7 +63,7 @@ pub(crate) fn whole_number(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
 
 pub(crate) fn length(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
     Some(match first(c)?.0 {
-        // Empty until CUDA has been initialised, which needs a device.
+        // Empty until CUDA is initialised, which needs a GPU.
         Value::External(p) if p.as_str() == "torch.cuda.default_generators" => {
             Value::Outer(i.known.device_count)
         }
@@ -71,7 +71,7 @@ pub(crate) fn length(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
     })
 }
 
-/// `type(x)`
+/// `type(x)`: the class of a value.
 pub(crate) fn type_of(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     let name = match first(c).map(|(v, _)| v) {
         Some(Value::Tensor(t)) if i.get_tensor(t).certain => match i.get_tensor(t).role {
@@ -98,7 +98,7 @@ pub(crate) fn opened(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     i.result_of(c.at)
 }
 
-/// `list(x)`, `tuple(x)`, `sorted(x)` and their kin.
+/// `list(x)`, `tuple(x)`, `sorted(x)` and similar functions.
 pub(crate) fn sequence(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
     let name = c.path.as_str();
     let Some((v, at)) = first(c) else {
@@ -123,7 +123,7 @@ pub(crate) fn sequence(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
         }
         Iteration::Any(v) => i.many(v),
     };
-    // What is kept is made once.
+    // A stored collection is made once, so its elements are those of one round.
     let content = if matches!(name, "iter" | "reversed") { content } else { i.next_round(content) };
     Some(match name {
         "list" | "sorted" => i.true_list(content),
@@ -140,7 +140,7 @@ pub(crate) fn next(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> {
         return Some(i.own_next(id, c.at));
     }
     let v = match i.iteration(v, at) {
-        // `next(it)`: some have been taken before, as far as anybody knows.
+        // `next(it)`: earlier calls may have taken some elements.
         Iteration::Exact(items) if !items.is_empty() && matches!(i.linked().ir.expr(at), Expr::Var(_)) => {
             items.into_iter().fold(Value::Absent, |all, item| i.blend(all, item))
         }
@@ -164,7 +164,7 @@ pub(crate) fn zip(i: &mut Interp<'_>, c: Called<'_>) -> Value {
             let columns: Vec<Value> = row.into_iter().map(|v| i.many(v)).collect();
             i.seq(&columns)
         }
-        // However many there are, each is a tuple.
+        // An unknown number of tuples.
         None => {
             let column = i.many(Value::Unknown);
             i.many(column)
@@ -196,7 +196,7 @@ pub(crate) fn range(i: &mut Interp<'_>, c: Called<'_>) -> Value {
             Some(items) => i.seq(&items),
             None => i.many(Interp::NUMBER),
         },
-        // Empty without a GPU.
+        // Empty on a machine without a GPU.
         Some(Value::Outer(o)) if o == i.known.device_count && c.args.positional.len() == 1 => {
             let (some, none, there) = (i.many(Interp::NUMBER), i.seq(&[]), i.at_least(1));
             i.ite(there, some, none)
@@ -253,9 +253,9 @@ impl Interp<'_> {
             && !written
         {
             match self.obj(id).kind {
-                // `setattr(self, key, function(value))`: any of its fields may be that.
+                // `setattr(self, key, function(value))`: any attribute may change.
                 ObjKind::Instance => self.forget_plain(id),
-                // `setattr(layer, name, nn.Parameter(…))`: weights, of which nobody knows whether these are all.
+                // `setattr(layer, name, nn.Parameter(…))`: a weight with an unknown name. There may be other weights.
                 ObjKind::ForeignModule(_) => self.escape(v, 0),
                 _ => {}
             }

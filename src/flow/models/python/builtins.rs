@@ -1,4 +1,4 @@
-//! Python's builtins.
+//! Calls of Python's builtins.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ use crate::flow::models::registry::{Called, Intrinsic, Intrinsics};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
-/// Those of Python's own exceptions that programs make to say what is missing.
+/// Python's own exceptions that programs construct for messages.
 const EXCEPTIONS: &[&str] = &[
     "AssertionError",
     "EnvironmentError",
@@ -29,7 +29,7 @@ const EXCEPTIONS: &[&str] = &[
     "ValueError",
 ];
 
-/// By name. What has no value here is an unknown function.
+/// Intrinsics by name. If one returns `None`, the call is one of an unknown function.
 const BUILTINS: Intrinsics = &[
     ("reveal_device", |i, c| {
         first(c)?;
@@ -128,7 +128,7 @@ static BY_NAME: LazyLock<FxHashMap<Sym, Intrinsic>> =
     LazyLock::new(|| BUILTINS.iter().map(|&(name, intrinsic)| (Sym::new(name), intrinsic)).collect());
 
 impl Interp<'_> {
-    /// What a call of one of Python's builtins gives.
+    /// The result of a call of one of Python's builtins.
     pub(crate) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
         let intrinsic = BY_NAME.get(&name).copied();
         intrinsic
@@ -136,7 +136,7 @@ impl Interp<'_> {
             .unwrap_or_else(|| self.foreign_builtin(name, args, e))
     }
 
-    /// `int(1e6)`: what is left of a number that is written there.
+    /// `int(1e6)`: the integer part of a literal.
     pub(crate) fn whole_part(&self, at: ExprId) -> Value {
         match self.linked().ir.expr(at) {
             #[expect(
@@ -149,11 +149,11 @@ impl Interp<'_> {
     }
 
     fn foreign_builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
-        // An exception is true and not `None`: its class stands for it.
+        // An exception object is true and not `None`. Its class represents it.
         if EXCEPTIONS.contains(&name.as_str()) {
             return Value::External(Sym::new(&format!("builtins.{name}")));
         }
-        // Those and others from star imports.
+        // Other exceptions, and names from star imports.
         if name.as_str().ends_with("Error") || name.as_str().ends_with("Exception") {
             return self.result_of(e);
         }

@@ -1,5 +1,5 @@
-//! Programs of NVIDIA's driver that are asked for whether there is a GPU: `shutil.which("nvidia-smi")`. What runs one goes on where
-//! there is one.
+//! Programs of NVIDIA's driver that a program uses to find a GPU: `shutil.which("nvidia-smi")`. Code after a successful run of one has
+//! a GPU.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -10,13 +10,13 @@ use crate::sym::Sym;
 
 /// The program of NVIDIA's driver.
 const DRIVER: &str = "nvidia-smi";
-/// What runs a program, and raises where it fails, be it in a shell.
+/// Functions that run a program and raise if it fails, even in a shell.
 const CHECKED: &[&str] = &["subprocess.check_call", "subprocess.check_output"];
-/// What runs a program, and raises where there is none.
+/// Functions that run a program and raise if it does not exist.
 const RUN: &[&str] = &["subprocess.run", "subprocess.call", "subprocess.Popen"];
 
 impl Interp<'_> {
-    /// The driver is asked for: gives what the call gives.
+    /// A call that names the driver's program. Returns its result, or `None` for other calls.
     pub(crate) fn driver_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Option<Value> {
         let &(program, _) = args.positional.first()?;
         if !self.names_driver(program) {
@@ -36,7 +36,7 @@ impl Interp<'_> {
         }))
     }
 
-    /// `"nvidia-smi -L"`, or a list that begins with it.
+    /// Is it `"nvidia-smi -L"`, or a list that begins with such a string?
     fn names_driver(&self, program: Value) -> bool {
         match program {
             Value::Str(text, _) => text.as_str().contains(DRIVER),

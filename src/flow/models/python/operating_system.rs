@@ -1,4 +1,4 @@
-//! The operating system: what tests of its name say of the machine.
+//! The operating system: what tests of its name say about the machine.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, FALSE};
@@ -8,16 +8,16 @@ use crate::flow::machine::{Interp, Test};
 use crate::sym::Sym;
 use crate::world::Backend;
 
-/// What stands for the system's name, however the program has asked for it.
+/// The path that represents the system's name, whichever way the program reads it.
 const PLATFORM: &str = "sys.platform";
 
-/// Does the name stand for that of the system?
+/// Does the path represent the name of the system?
 pub(crate) fn is_platform(path: Sym) -> bool {
     matches!(path.as_str(), PLATFORM | "os.name")
 }
 
 impl Interp<'_> {
-    /// `platform.system()`, and what is made of such a name; `None` for other calls.
+    /// `platform.system()`, and methods of such a name. `None` for other calls.
     pub(crate) fn platform_call(&mut self, text: &str, args: &Args) -> Option<Value> {
         match text {
             "platform.system" | "sys.platform.lower" => Some(Value::External(Sym::new(PLATFORM))),
@@ -29,8 +29,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The condition that the system has this name. It says nothing of accelerators, but that there is no CUDA on a Mac
-    /// and no MPS anywhere else.
+    /// The condition that the system has this name. About accelerators it says only that there is no CUDA on a Mac, and no
+    /// MPS on other systems.
     pub(crate) fn on_platform(&mut self, name: &str) -> Cond {
         let name = name.to_ascii_lowercase();
         let test =

@@ -1,4 +1,4 @@
-//! Intrinsics of Python's standard library, and of libraries whose dicts have their items as attributes.
+//! Intrinsics of Python's standard library, and of libraries with dicts whose items are also attributes.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::{NO_ORIGIN, Value};
@@ -8,7 +8,7 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::registry::{Called, Intrinsics};
 use crate::sym::Sym;
 
-/// By path.
+/// Intrinsics by path.
 pub(crate) const INTRINSICS: Intrinsics = &[
     ("argparse.ArgumentParser", |i, c| Some(parser(i, c))),
     ("collections.OrderedDict", |i, c| Some(dict(i, c))),
@@ -45,7 +45,7 @@ pub(crate) const INTRINSICS: Intrinsics = &[
     ("pytest.skip", |i, _| Some(ends(i))),
     ("pytest.exit", |i, _| Some(ends(i))),
     ("pytest.fail", |i, _| Some(ends(i))),
-    // Their items are attributes as well.
+    // The items of these dicts are also attributes.
     ("easydict.EasyDict", |i, c| Some(dict(i, c))),
     ("addict.Dict", |i, c| Some(dict(i, c))),
     ("attrdict.AttrDict", |i, c| Some(dict(i, c))),
@@ -66,7 +66,7 @@ fn dict(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     i.builtin(Sym::new("dict"), c.args, c.at)
 }
 
-/// What `with` binds is what it was given, as with a generator's only element.
+/// `contextlib.nullcontext(value)`: `with … as x` binds `x` to the argument, as it would to the only element of a generator.
 fn null_context(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     match c.args.get(0, "enter_result") {
         Some((v, _)) => i.many(v),
@@ -103,7 +103,7 @@ fn variable(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     put.unwrap_or_else(|| i.environment(c.args))
 }
 
-/// In place: which is where is not known any more.
+/// `random.shuffle(x)` works in place: the order of the elements is unknown afterwards.
 fn shuffled(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     if let Some(&(Value::Object(id), _)) = c.args.positional.first()
         && i.obj(id).kind == (ObjKind::List { module: false })
@@ -126,14 +126,14 @@ fn sampled(i: &mut Interp<'_>, c: Called<'_>) -> Value {
     }
 }
 
-/// Nothing comes after it.
+/// The call never returns, so the path ends here.
 fn ends(i: &mut Interp<'_>) -> Value {
     i.path = FALSE;
     Value::None
 }
 
 impl Interp<'_> {
-    /// `os.environ.setdefault(key, default)`, and `os.putenv(key, value)`, which only processes see that are started later.
+    /// `os.environ.setdefault(key, default)`, and `os.putenv(key, value)`, which affects only processes that start later.
     fn set_default_variable(&mut self, c: Called<'_>, puts: bool) -> Option<Value> {
         if let (Some((key, _)), Some((v, _))) = (c.args.get(0, "key"), c.args.get(1, "default")) {
             self.set_environment(key, v, c.at);

@@ -1,4 +1,4 @@
-//! CUDA autocast: regions of it, when they are on, and what is done in them.
+//! CUDA autocast: its regions, the conditions under which they are enabled, and the work inside of them.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::event::Kind;
@@ -13,16 +13,16 @@ use crate::torch;
 /// A region of CUDA autocast.
 #[derive(Clone, Copy)]
 pub(crate) struct Autocast {
-    /// Where it is made.
+    /// The place of the call that makes it.
     pub(crate) place: Place,
-    /// When it is switched on.
+    /// The condition under which it is enabled.
     pub(crate) enabled: Cond,
-    /// When it is this that was entered, of several.
+    /// The condition that selects it among several context managers.
     pub(crate) chosen: Cond,
 }
 
 impl Interp<'_> {
-    /// `torch.autocast("cuda")` is made, perhaps long before it is entered: for CUDA alone, and when it is switched on.
+    /// A call of `torch.autocast("cuda")`, possibly long before its block. Stores it if it is for CUDA only and may be enabled.
     pub(crate) fn note_autocast(&mut self, path: &str, args: &Args, e: ExprId) {
         let old = path == "torch.cuda.amp.autocast";
         if args.open || args.open_names {
@@ -43,13 +43,13 @@ impl Interp<'_> {
         if enabled != FALSE
             && let Value::Outer(made) = self.result_of(e)
         {
-            // What is called may be one of several functions, of which the others make something else.
+            // The call may be of one of several functions. The path condition selects this one.
             let chosen = self.path;
             self.tensors.made_autocasts.insert(made, Autocast { place, enabled, chosen });
         }
     }
 
-    /// `partial(torch.autocast, device_type="cuda")`: who says that it is CUDA.
+    /// `partial(torch.autocast, device_type="cuda")`: stores the place that chooses CUDA.
     pub(crate) fn note_kept_autocast(&mut self, kept: ObjId, f: Value, args: &Args, e: ExprId) {
         let Value::External(path) = f else { return };
         let place = match torch::canonical(path).as_str() {
@@ -64,7 +64,7 @@ impl Interp<'_> {
         self.tensors.kept_autocasts.insert(kept, place);
     }
 
-    /// Who says that it is CUDA: who makes it, or who calls a function that says so unless it is told otherwise.
+    /// The place that chooses CUDA: the call `made`, or the call of a function whose parameter has the device type as its default.
     fn said(&self, word: OriginId, made: Place) -> Place {
         let said = self.t.origins.get(word.0).place;
         let here = self.here();
@@ -73,8 +73,8 @@ impl Interp<'_> {
         if word != NO_ORIGIN && default { here.site.unwrap_or(made) } else { made }
     }
 
-    /// When `enabled=` is on, whatever the device: as far as it is a constant, or the machine's own answer. Of what else decides nobody
-    /// knows whether it has asked for the device.
+    /// The condition under which `enabled=` is true, if it is a constant or depends on the machine. For any other value, the
+    /// condition is false, because the value may depend on a test of the device.
     fn switched_on(&self, v: Value) -> Cond {
         match v {
             Value::Bool(c) => c,
@@ -82,7 +82,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is the decorator a call of CUDA autocast that asks for nothing?
+    /// Is the decorator a call of CUDA autocast without a test of the device? Returns its place.
     fn autocast_decorator(&self, module: ModIdx, e: ExprId) -> Option<Place> {
         let linked = self.program.get(module);
         let ir = &linked.ir;
@@ -118,14 +118,14 @@ impl Interp<'_> {
         on.then(|| Place { file: ir.file, span: ir.span(e) })
     }
 
-    /// A function with CUDA autocast for a decorator.
+    /// A call of a function that has CUDA autocast as a decorator.
     pub(crate) fn enter_decorated(&mut self, module: ModIdx, decorator: ExprId) {
         if let Some(place) = self.autocast_decorator(module, decorator) {
             self.autocast_entered(Autocast { place, enabled: TRUE, chosen: TRUE });
         }
     }
 
-    /// What is entered may be a CUDA autocast, or one of several things: `torch.autocast("cuda") if args.amp else nullcontext()`.
+    /// A `with` block enters a CUDA autocast, or one of several managers: `torch.autocast("cuda") if args.amp else nullcontext()`.
     pub(crate) fn enter_autocast(&mut self, manager: Value) {
         if self.tensors.made_autocasts.is_empty() {
             return;
@@ -152,7 +152,7 @@ impl Interp<'_> {
         }
     }
 
-    /// In a method of a module that work is wherever the module is, and in one of a trainer wherever that puts it.
+    /// A CUDA autocast begins. In a method of a module or of a trainer, the work inside is on the module's device, which may be the CPU.
     fn autocast_entered(&mut self, cast: Autocast) {
         self.tensors.autocasts.push(cast);
         if !self.in_class_that_moves() || self.constructing() {
@@ -169,7 +169,7 @@ impl Interp<'_> {
         });
     }
 
-    /// It is the one that was entered: that is as if the block stood behind the test that has chosen it.
+    /// Runs `then` on the path on which this autocast was selected, as if its block were inside of that test.
     fn while_chosen(&mut self, cast: Autocast, then: &mut dyn FnMut(&mut Self)) {
         let path = self.path;
         self.path = self.d.and(path, cast.chosen);
@@ -177,7 +177,7 @@ impl Interp<'_> {
         self.path = path;
     }
 
-    /// What is called stays where it was moved to, and works on what it is given: so does its work.
+    /// A call inside of an autocast works on the device of the callee and of its arguments.
     pub(crate) fn works_for_autocast(&mut self, f: Value, args: &Args, e: ExprId) {
         if self.tensors.autocasts.is_empty() {
             return;
@@ -194,7 +194,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The same of a module that is known.
+    /// The same for a known module.
     pub(crate) fn module_in_autocast(&mut self, device: Dd, args: &Args, e: ExprId) {
         if self.tensors.autocasts.is_empty() {
             return;
@@ -214,7 +214,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What is given to something from outside: tensors that somebody has sent to a device of his choice, or after a model.
+    /// An argument of an outside value's call: a tensor that the program has moved to a selected device, or to the device of the model.
     fn given_in_autocast(&mut self, model: OuterId, v: Value, e: ExprId, depth: u32) {
         match v {
             Value::Tensor(t) => {
@@ -239,7 +239,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The outside thing that something is an attribute of, or itself.
+    /// The outside value whose attribute this is, or the value itself.
     fn owner(&self, mut o: OuterId) -> OuterId {
         while let OuterKey::Attr { base, .. } = self.t.get_outer(o).key {
             o = base;
@@ -247,7 +247,7 @@ impl Interp<'_> {
         o
     }
 
-    /// The first tensor that a call is given, as a name.
+    /// The first argument of a call that is a variable with a tensor.
     fn tensor_given(&mut self, e: ExprId) -> Option<ExprId> {
         let ir = &self.linked().ir;
         let Expr::Call(c) = ir.expr(e) else { return None };
@@ -263,14 +263,14 @@ impl Interp<'_> {
         })
     }
 
-    /// Work on a device, perhaps inside of a CUDA autocast.
+    /// Work on a device, which may be inside of a CUDA autocast.
     pub(crate) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
         if let (Some(&cast), 0) = (self.tensors.autocasts.last(), self.run.muted) {
             self.cuda_autocast_meets(device, cast, e);
         }
     }
 
-    /// The device is the CPU where CUDA is not there: somebody chose it, and autocast does not follow.
+    /// Reports work on a device that is the CPU on a machine without CUDA: the device depends on a test, and the autocast does not.
     pub(crate) fn cuda_autocast_meets(&mut self, device: Dd, cast: Autocast, e: ExprId) {
         self.while_chosen(cast, &mut |i| i.autocast_does_not_follow(device, cast, e));
     }

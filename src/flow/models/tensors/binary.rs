@@ -1,4 +1,4 @@
-//! Operators on two tensors.
+//! Operators with two tensors.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
@@ -11,7 +11,7 @@ use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
 use crate::torch::{self, Op};
 
-/// The method behind an operator.
+/// The method that implements an operator.
 const fn operator_method(op: BinOp) -> &'static str {
     match op {
         BinOp::Add => "add",
@@ -29,7 +29,7 @@ const fn operator_method(op: BinOp) -> &'static str {
         BinOp::FloorDiv => "floor_divide",
     }
 }
-/// The operator as messages have it.
+/// The operator as messages show it.
 const fn operator_sign(op: BinOp) -> &'static str {
     match op {
         BinOp::Add => "`+`",
@@ -49,7 +49,7 @@ const fn operator_sign(op: BinOp) -> &'static str {
 }
 
 impl Interp<'_> {
-    /// `a op b` where one is a tensor or comes from outside.
+    /// `a op b`, where one operand is a tensor or an outside value.
     pub(crate) fn tensor_binary(
         &mut self,
         op: BinOp,
@@ -60,7 +60,7 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
-        // `lazy @ x` of another library's class is whatever that makes of it.
+        // `lazy @ x` with a class of another library may give anything.
         let tensors = op == BinOp::MatMul;
         let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
         if tensors {
@@ -72,7 +72,7 @@ impl Interp<'_> {
         self.set_double(result, double)
     }
 
-    /// What a number makes of a tensor is as large as that was.
+    /// The result of a tensor and a number has as many bytes as the tensor.
     fn as_large_as(&mut self, result: Value, a: Value, b: Value) -> Value {
         let number = |v| matches!(v, Value::Int(_) | Value::Host(Host::Number));
         let (Value::Tensor(new), Value::Tensor(old), true) =
@@ -98,7 +98,7 @@ impl Interp<'_> {
                 let method = torch::method(Sym::new(&format!("{}_", operator_method(op))));
                 let sign = format!("`{}=`", operator_sign(op).trim_matches('`'));
                 let new = self.two_tensors(method, Meeting::Operator, &sign, old, v, target, target, value);
-                // In place: the tensor stays where it is, and what it is.
+                // In place: the tensor keeps its device and its role.
                 match new {
                     Value::Tensor(n) => {
                         let t = self.get_tensor(id);
@@ -110,14 +110,14 @@ impl Interp<'_> {
                     v => v,
                 }
             }
-            // `image -= mean`: an array keeps its precision, whatever that is.
+            // `image -= mean`: an array keeps its precision.
             (Value::Host(Host::Array | Host::Numbers), Value::Host(Host::Doubles)) => old,
             (Value::Outer(_), Value::Host(Host::Doubles)) if self.never_shown(old) => Self::NUMBERS,
             _ => self.binary(op, old, v, target, target, value),
         }
     }
 
-    /// `a < b`; where one is a tensor and the other one thing or another, each of them.
+    /// `a < b`. If one operand is a tensor and the other a choice, compares with each alternative.
     pub(crate) fn compare_each(
         &mut self,
         op: CmpOp,
@@ -141,7 +141,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `a < b` where one is a tensor; `None` when neither is.
+    /// `a < b`, where one operand is a tensor. `None` if neither is.
     pub(crate) fn tensor_compare(
         &mut self,
         op: CmpOp,
@@ -158,13 +158,13 @@ impl Interp<'_> {
             CmpOp::LtE => ("le", "`<=`"),
             CmpOp::Gt => ("gt", "`>`"),
             CmpOp::GtE => ("ge", "`>=`"),
-            // What may be a dict of results is asked for a key.
+            // An uncertain operand of `in` may be a dict.
             CmpOp::In | CmpOp::NotIn if self.is_certain(b) => ("eq", "`in`"),
             _ => return None,
         };
         let certain = |i: &Self, v: Value| match v {
             Value::Tensor(id) => i.get_tensor(id).certain,
-            // A layer takes nothing else.
+            // A layer accepts only tensors.
             Value::Outer(o) => {
                 (i.t.get_outer(o).tensor || i.modules.with_layers.contains(&o))
                     && !i.evidence.no_tensors.contains_key(&o)
@@ -209,8 +209,8 @@ impl Interp<'_> {
         let certain = self.certain(a) || self.certain(b) || shown(a) || shown(b);
         match (x, y) {
             (Some(x), Some(y)) => {
-                // A number, as far as anybody has seen: then the result is where the tensor is. Were it a tensor
-                // elsewhere, that has been told.
+                // As far as the engine knows, the other operand is a number, so the result is on the tensor's device. If it is a tensor on
+                // another device, that is reported already.
                 let alone = match (self.certain(a), self.certain(b)) {
                     (true, false) if self.is_unproven(b) && x.dims.some() => Some(x),
                     (false, true) if self.is_unproven(a) && y.dims.some() => Some(y),
@@ -249,7 +249,7 @@ impl Interp<'_> {
                     return a;
                 }
                 let other = if x.is_some() { b } else { a };
-                // With something unknown that may be a tensor elsewhere, nothing is known of the result.
+                // An unknown operand may be a tensor on another device, so the device of the result is unknown.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
                 if known_host(other) {
                     self.is_made_with_number(if x.is_some() { a } else { b }, device);
@@ -267,8 +267,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.empty(0)`, where something of the caller's is computed with: in place of one that is not there, so that
-    /// nobody gets here with it.
+    /// Is `v` a placeholder `torch.empty(0)` in an operation with a value of the caller? The program uses it when an optional value
+    /// is missing, so it does not reach this operation.
     fn stands_for_nothing(&mut self, v: Value, other: Value, at: ExprId) -> bool {
         let Value::Tensor(id) = v else { return false };
         if self.get_tensor(id).bytes != Some(0) {
@@ -278,7 +278,7 @@ impl Interp<'_> {
         self.device_leaves(d).iter().any(|&(_, at, _)| matches!(at, Device::Of(_)))
     }
 
-    /// Is it as likely a number: something from outside, or what has been computed from it and numbers?
+    /// May the value just as well be a number: an outside value, or the result of arithmetic with it and numbers?
     fn is_unproven(&self, v: Value) -> bool {
         let unproven =
             |d: Device| matches!(d, Device::Of(o) if !self.is_tensorish(o) && self.needs_proof(d).is_some());
@@ -295,7 +295,7 @@ impl Interp<'_> {
         matches!(v, Value::Tensor(id) if self.get_tensor(id).certain)
     }
 
-    /// Where the result of two tensors lives: a CPU scalar does not count.
+    /// The device of the result of two operands. A CPU scalar does not count.
     pub(crate) fn followed(&mut self, a: Value, x: &Party, b: Value, y: &Party) -> Dd {
         if x.device == y.device {
             return x.device;
@@ -308,11 +308,11 @@ impl Interp<'_> {
         let place = |i: &Self, p: &Party| i.d.as_leaf(p.device).map(|leaf| i.t.places.get(leaf).0);
         let together = place(self, x).is_some() && place(self, x) == place(self, y);
         match (proven(self, a), proven(self, b)) {
-            // Made where the other one is: that one says where.
+            // The unproven operand was made on the other one's device, so that device counts.
             (true, false) if together => y.device,
             (false, true) if together => x.device,
             (true, false) => {
-                // The other may be a number, or a tensor that decides.
+                // The other operand may be a number, or a tensor that decides the device.
                 if self.is_cpu(x.device) { self.unknown_device() } else { x.device }
             }
             (false, true) => {
@@ -330,10 +330,10 @@ impl Interp<'_> {
         self.d.as_leaf(d).is_some_and(|p| self.t.places.get(p).0 == Device::Cpu)
     }
 
-    /// Where a function's result lives that follows its tensors.
+    /// The device of the result of a function whose result follows its tensor arguments.
     pub(crate) fn result_device(&mut self, parties: &[Party]) -> Dd {
         let mut device = None;
-        // Numbers join the others wherever these are, and are not what is in the wrong place.
+        // A zero-dimensional tensor works with tensors on any device, so it is never the one in the wrong place.
         let number = |p: &&Party| p.dims.none() == Some(true);
         let others = parties.iter().filter(|p| !number(p));
         for p in others.chain(parties.iter().filter(number)) {
@@ -349,20 +349,20 @@ impl Interp<'_> {
         }
     }
 
-    /// Of two devices that may meet: the one that is not the CPU; unknown when that cannot be told.
+    /// The device, out of two that may meet, that is not the CPU. Unknown if that is not certain.
     pub(crate) fn stronger(&mut self, a: Dd, b: Dd) -> Dd {
         let Tables { places, .. } = &mut self.t;
         let unknown = places.add((Device::Unknown, crate::flow::domain::value::NO_ORIGIN));
         let zipped = self.d.zip(a, b, &mut |x, y| match (places.get(x).0, places.get(y).0) {
             (p, q) if p == q => x,
-            // What goes together with an accelerator's tensor is there, too.
+            // An unknown tensor that works together with a tensor on an accelerator is there, too.
             (Device::Unknown, Device::Cuda(_) | Device::CudaSome | Device::Of(_)) => y,
             (Device::Cuda(_) | Device::CudaSome | Device::Of(_), Device::Unknown) => x,
             (Device::Unknown, _) | (_, Device::Unknown) => unknown,
             (Device::Cpu, _) => y,
             (_, Device::Cpu) => x,
             (Device::Cuda(_) | Device::CudaSome, Device::Cuda(_) | Device::CudaSome) => x,
-            // The device of `x` and that of the module, say: the same in a program that works.
+            // For example the device of `x` and that of the module: they are equal in a working program.
             (Device::Cuda(_) | Device::CudaSome, Device::Of(_) | Device::Named(_)) => x,
             (Device::Of(_) | Device::Named(_), Device::Cuda(_) | Device::CudaSome) => y,
             (Device::Of(_), Device::Of(_) | Device::Named(_)) => x,

@@ -10,7 +10,7 @@ use crate::ir::ExprId;
 use crate::torch::{Op, Share};
 
 impl Interp<'_> {
-    /// Arguments that PyTorch demands on the CPU.
+    /// Checks the arguments that must be on the CPU.
     pub(crate) fn check_cpu_only(
         &mut self,
         op: &'static Op,
@@ -41,13 +41,13 @@ impl Interp<'_> {
             self.read_on_host(v);
             if matches!(v, Value::Object(_) | Value::Choice(_)) {
                 let mut device = self.at(Device::Cpu, crate::flow::domain::value::NO_ORIGIN);
-                // What samplers draw themselves is made by default (torch/utils/data/sampler.py).
+                // Samplers draw on the default device (torch/utils/data/sampler.py).
                 if op.name.as_str().starts_with("torch.utils.data.") {
                     device = self.default_device_or(device);
                 }
                 self.generator_meets(v, at, device, e, short(op.name));
             }
-            // An input of `forward` as it is may be meant for the host.
+            // The caller of `forward` may intend an unchanged input for the host.
             if matches!(v, Value::Outer(_)) {
                 continue;
             }
@@ -56,18 +56,18 @@ impl Interp<'_> {
         }
     }
 
-    /// A tensor on an accelerator where the CPU is demanded. True if that was told.
+    /// Reports a tensor on an accelerator in a place that wants the CPU. True if it is reported.
     pub(crate) fn check_on_cpu(&mut self, device: Dd, operand: ExprId, e: ExprId, what: &str) -> bool {
         self.check_cpu_demand(device, operand, e, what, Meeting::CpuOnly)
     }
 
-    /// Is it a GPU's memory, on any machine?
+    /// Is the device certainly a GPU, on every machine?
     pub(crate) fn is_gpu(&self, device: Dd) -> bool {
         let cuda = |p| matches!(self.t.places.get(p).0, Device::Cuda(_) | Device::CudaSome);
         self.d.as_leaf(device).is_some_and(cuda)
     }
 
-    /// The same of whatever else demands the CPU. The operand is what brings the device.
+    /// The same, for other operations that want the CPU. `operand` is the expression with the device.
     pub(crate) fn check_cpu_demand(
         &mut self,
         device: Dd,
@@ -81,9 +81,9 @@ impl Interp<'_> {
         for leaf in leaves {
             let (d, origin) = *self.t.places.get(leaf);
             let named = matches!(d, Device::Named(o) if self.t.get_outer(o).device);
-            // Made of what a layer has been given: with CUDA, the module may be there.
+            // A result of a layer's input or of the module itself: with CUDA, the module may be there.
             let own = matches!(d, Device::Of(o) if self.modules.with_layers.contains(&o) || self.is_own(o));
-            // Who asks for the device of something counts on any.
+            // A device that the program takes from another value may be any device.
             let asked_for =
                 meeting == Meeting::OldConstructor && matches!(d, Device::Of(_) | Device::Named(_));
             let elsewhere = matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_));
@@ -93,7 +93,7 @@ impl Interp<'_> {
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
             let there = self.accelerator_condition(d, Device::Cpu);
             let mut bad = self.d.and(here, there);
-            // What the program has asked about where it is.
+            // Use what the program has tested about its device.
             if let Device::Of(o) | Device::Named(o) = d {
                 let asked = self.if_on_cuda(o);
                 bad = self.d.and(bad, asked);
@@ -119,7 +119,7 @@ impl Interp<'_> {
         self.pins(e, "`.pin_memory()`");
     }
 
-    /// Pinning takes the allocator of whatever accelerator is there (aten/src/ATen/core/CachingHostAllocator.h).
+    /// `pin_memory()` uses the allocator of whichever accelerator is there (aten/src/ATen/core/CachingHostAllocator.h).
     pub(crate) fn pins(&mut self, e: ExprId, what: &str) {
         use crate::world::Backend::{Hpu, Mlu, Mps, Musa, Npu, Xpu};
         let before = self.path;
@@ -134,7 +134,7 @@ impl Interp<'_> {
             self.path = before;
             return;
         }
-        // Any of them will do.
+        // One accelerator of any kind is enough.
         self.use_cuda(e, UseKind::Query, what);
         let elsewhere = self.d.and(before, other);
         self.path = self.d.or(self.path, elsewhere);

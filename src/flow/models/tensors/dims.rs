@@ -1,4 +1,4 @@
-//! How many dimensions the results of PyTorch's functions have (their pages at <https://docs.pytorch.org>).
+//! The number of dimensions of the results of PyTorch's functions (documented at <https://docs.pytorch.org>).
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Host, Value};
@@ -10,11 +10,11 @@ use crate::ir::{BinOp, Expr, ExprId};
 use crate::torch::{Op, ResultRule};
 
 impl Interp<'_> {
-    /// Of a tensor that `torch.zeros(2, 3)`, `torch.tensor([1, 2])` and the like make. `otherwise` is what to say of those that
-    /// follow a tensor.
+    /// The dimensions of a tensor from `torch.zeros(2, 3)`, `torch.tensor([1, 2])` and similar functions. `otherwise` is for functions
+    /// whose result has the shape of another tensor.
     pub(crate) fn factory_dims(&mut self, name: &str, args: &Args, otherwise: Dims) -> Dims {
         match name {
-            // Indices, values and a size.
+            // `torch.sparse.FloatTensor(indices, values, size)`.
             _ if name.ends_with("Tensor")
                 && args.positional.len() == 3
                 && matches!(args.positional[0].0, Value::Tensor(_)) =>
@@ -32,7 +32,7 @@ impl Interp<'_> {
             return self.length(v).map_or(Dims::SOME, Dims::exactly);
         }
         let Some(&(first, _)) = args.positional.first() else {
-            // Without any size they raise, or the old constructors make an empty vector: `*sizes` has one.
+            // Without a size, factories raise, and old constructors make an empty vector. `*sizes` has at least one element.
             let sized = args.open
                 && (matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn")
                     || name.ends_with("Tensor"));
@@ -55,9 +55,9 @@ impl Interp<'_> {
             "normal" => Dims::ANY,
             _ if name.ends_with("Tensor") => match first {
                 Value::Tensor(t) if self.get_tensor(t).certain => Dims::ANY,
-                // From a list, or of a size, whatever is known of it.
+                // The argument is a list or a size, so the result has dimensions.
                 Value::Outer(_) | Value::Unknown | Value::Tensor(_) => Dims::SOME,
-                // An array, or what arithmetic makes of some: NumPy's scalars they refuse.
+                // An array, or a result of arithmetic with arrays. These functions refuse NumPy scalars.
                 Value::Host(_) if args.positional.len() == 1 => Dims::SOME,
                 Value::Seq(_) | Value::Object(_) => self.data_dims(first, 0),
                 _ => self.size_dims(args, 0),
@@ -66,7 +66,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Of a tensor whose sizes are given from this argument on, one by one or as a sequence.
+    /// The dimensions of a tensor whose sizes start at this argument, one by one or as a sequence.
     fn size_dims(&self, args: &Args, at: usize) -> Dims {
         match args.positional.get(at) {
             Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
@@ -74,16 +74,16 @@ impl Interp<'_> {
             }
             Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
             Some((Value::Int(_) | Value::Host(Host::Number), _)) => Dims::exactly(args.positional.len() - at),
-            // One by one, whatever they are.
+            // Several sizes of any value.
             Some(_) if args.positional.len() - at > 1 && !args.open => {
                 Dims::exactly(args.positional.len() - at)
             }
-            // A number or a `torch.Size`, whose length nobody knows.
+            // A number, or a `torch.Size` of unknown length.
             _ => Dims::SOME,
         }
     }
 
-    /// The number of elements of a list or tuple that is known element by element.
+    /// The number of elements of a list or tuple with known elements.
     fn length(&self, v: Value) -> Option<usize> {
         match v {
             Value::Seq(id) => Some(self.seq_items(id).len()),
@@ -99,7 +99,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The fewest elements of what is put together with `+`: those that are written down.
+    /// The minimum number of elements of a sum of sequences: those of its literals.
     fn least_length(&self, e: ExprId) -> usize {
         let ir = &self.linked().ir;
         let starred = |&e: &ExprId| matches!(ir.expr(e), Expr::Star(_));
@@ -117,13 +117,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Of what `torch.tensor(data)` makes: as deep as the lists are nested.
+    /// The dimensions of `torch.tensor(data)`: the nesting depth of the lists.
     fn data_dims(&self, v: Value, depth: u8) -> Dims {
         let inner = match v {
             Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => return Dims::ZERO,
             Value::Tensor(_) => return self.dims(v),
             Value::Host(Host::Array) => return Dims::SOME,
-            // What is asked whether it is a list is one, or a tensor with dimensions. No number has a length.
+            // The program tests whether it is a list, so it is one, or a tensor with dimensions. A number has no length.
             Value::Outer(o) if self.evidence.no_tensors.contains_key(&o) || self.is_sized(o) => {
                 return Dims::SOME;
             }
@@ -142,7 +142,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Of a function's or method's result, which may have any number of rows.
+    /// The dimensions of a function's or method's result. It may have any number of rows.
     pub(crate) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
         self.as_many_dims(op, parties, args, name).of_any_length()
     }
@@ -153,10 +153,10 @@ impl Interp<'_> {
         let name = name.strip_suffix('_').filter(|n| !n.ends_with('_')).unwrap_or(name);
         let first = parties.first().map_or(Dims::ANY, |p| p.dims);
         let all = || parties.iter().map(|p| p.dims).reduce(Dims::broadcast).unwrap_or(Dims::ANY);
-        // Where the arguments behind the tensor begin.
+        // The position of the first argument after the tensor.
         let at = usize::from(!method);
         match name {
-            // What goes where another tensor is keeps its shape.
+            // An operation that moves a tensor to the device of another one keeps the shape.
             _ if op.result == ResultRule::OtherArgument => first,
             "sum" | "mean" | "prod" | "std" | "var" | "argmax" | "argmin" | "any" | "all" | "logsumexp"
             | "amax" | "amin" | "nansum" | "nanmean" | "count_nonzero" => {
@@ -165,7 +165,7 @@ impl Interp<'_> {
             "norm" | "vector_norm" => {
                 self.reduced(first, args, args.get(at + 1, "dim"), args.positional.len() <= at + 1)
             }
-            // Of two tensors, the greater; with a dimension, a pair of values and indices.
+            // With two tensors, the larger number of dimensions. With a dimension, the result is a pair of values and indices.
             "max" | "min" | "median" | "nanmedian" => match args.get(at, "dim") {
                 Some((Value::Tensor(_) | Value::Outer(_), _)) => all(),
                 dim @ Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
@@ -176,7 +176,7 @@ impl Interp<'_> {
             },
             "tile" => Dims::at_least(first.least()),
             "view" | "reshape" => self.sized_dims(args, at, 0),
-            // Never fewer than there were.
+            // The result has at least as many dimensions as before.
             "expand" | "repeat" => self.sized_dims(args, at, first.least()),
             "einsum" => equation_dims(args),
             "stack" | "pad_sequence" => all().plus(1),
@@ -222,14 +222,14 @@ impl Interp<'_> {
         }
     }
 
-    /// Of what is given new sizes from this argument on, and has this many dimensions at least.
+    /// The dimensions after `view` and similar methods, whose sizes start at this argument. The result has at least `least` dimensions.
     fn sized_dims(&self, args: &Args, at: usize, least: usize) -> Dims {
         let count = args.positional.len().saturating_sub(at);
         match args.positional.get(at) {
             Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
                 self.length(v).map_or(Dims::at_least(least), Dims::exactly)
             }
-            // As many dimensions as sizes are given.
+            // One dimension for each size.
             Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
             _ if args.open => Dims::at_least(least),
             // `x.shape[:-2] + (1, 1)`
@@ -242,7 +242,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Of what is left of a tensor when one dimension, or several, or all of them are summed up.
+    /// The dimensions after a reduction over one, several or all dimensions.
     fn reduced(&self, whole: Dims, args: &Args, dim: Option<(Value, ExprId)>, nothing_more: bool) -> Dims {
         if args.open || args.open_names {
             return Dims::ANY;
@@ -252,11 +252,11 @@ impl Interp<'_> {
             Some((Value::Bool(crate::flow::domain::diagram::TRUE), _)) => return whole,
             Some(_) => true,
         };
-        // NumPy's name for it is understood as well.
+        // PyTorch also accepts NumPy's name for the argument.
         let less = match dim.or_else(|| args.keyword("axis")) {
             Some((Value::Int(number), _)) => whole.with_dimension(number).minus(1),
             Some((Value::None, _)) => Dims::ZERO,
-            // `()` is all of them for some functions, and none for others.
+            // For some functions `()` means all dimensions, for others none.
             Some((v, _)) => match self.exact_elements(v).map(|items| (u8::try_from(items.len()), items)) {
                 Some((Ok(n), items)) if n > 0 => items
                     .iter()
@@ -270,12 +270,12 @@ impl Interp<'_> {
             None if nothing_more => Dims::ZERO,
             None => Dims::ANY,
         };
-        // `keepdim` may also be given by position.
+        // A Boolean by position may be `keepdim`.
         let positional = args.positional.iter().any(|(v, _)| matches!(v, Value::Bool(_)));
         if kept || positional { less.join(whole) } else { less }
     }
 
-    /// Of `x[index]`, where `x` has so many.
+    /// The dimensions of `x[index]`. `whole` is the number of dimensions of `x`.
     pub(crate) fn indexed_dims(&self, whole: Dims, i: Value, index: ExprId) -> Dims {
         let ir = &self.linked().ir;
         let mut dims = whole.of_any_length();
@@ -298,12 +298,12 @@ impl Interp<'_> {
                 // `...`
                 (Expr::Ellipsis, _) => {}
                 (_, Value::Tensor(t)) if self.get_tensor(t).dims.some() => {
-                    // A mask takes as many as it has and gives one; numbers give as many as they have for one.
+                    // A mask replaces all its dimensions by one. A tensor of indices replaces one dimension by all its own.
                     return Dims::SOME;
                 }
                 (_, Value::Int(_) | Value::Host(Host::Number)) => dims = dims.picked(),
                 (_, Value::Tensor(t)) if self.get_tensor(t).dims == Dims::ZERO => dims = dims.picked(),
-                // A number takes one; what else it may be keeps at least as many.
+                // A number removes one dimension. Any other index keeps at least as many.
                 _ => dims = Dims::at_least(dims.minus(1).least()),
             }
         }
@@ -311,15 +311,15 @@ impl Interp<'_> {
     }
 }
 
-/// Of a loss: the mean, unless it is told to do otherwise.
+/// The dimensions of a loss: zero for the mean, unless the call chooses another reduction.
 fn loss_dims(method: bool, args: &Args) -> Dims {
     let told = ["reduction", "reduce", "size_average"].iter().any(|name| args.keyword(name).is_some());
-    // Input, target and weights come before that.
+    // The first three arguments are input, target and weights.
     let plain = !told && !method && !args.open && !args.open_names && args.positional.len() < 4;
     if plain { Dims::ZERO } else { Dims::ANY }
 }
 
-/// `torch.einsum("ij,jk->ik", …)` says it.
+/// The dimensions of `torch.einsum("ij,jk->ik", …)`, from the equation.
 fn equation_dims(args: &Args) -> Dims {
     let Some(&(Value::Str(equation, _), _)) = args.positional.first() else { return Dims::ANY };
     let Some((_, result)) = equation.as_str().split_once("->") else { return Dims::ANY };

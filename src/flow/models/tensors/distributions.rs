@@ -1,4 +1,4 @@
-//! Distributions: where their samples are, and how many dimensions these have.
+//! Distributions: the device and the dimensions of their samples.
 
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::Meeting;
@@ -15,7 +15,7 @@ impl Interp<'_> {
     /// The constructor of a distribution.
     pub(crate) fn distribution(&mut self, op: &'static Op, args: &Args, e: ExprId) -> Value {
         let parties = self.parties(op, None, args);
-        // Of numbers it makes tensors without dimensions (torch/distributions/utils.py, `broadcast_all`).
+        // Numbers become zero-dimensional tensors (torch/distributions/utils.py, `broadcast_all`).
         let numbers = parties.is_empty() && only_numbers(args);
         let device =
             if numbers { self.default_device_at(e, Reason::Default) } else { self.result_device(&parties) };
@@ -25,7 +25,7 @@ impl Interp<'_> {
         }
         let dims = match parties.iter().any(|p| p.dims.some()) {
             _ if numbers => Dims::ZERO,
-            // Which of several: the last dimension is theirs.
+            // `Categorical` draws an index along the last dimension of its parameters.
             true if short(op.name) != "Categorical" => Dims::SOME,
             _ => Dims::ANY,
         };
@@ -55,7 +55,7 @@ impl Interp<'_> {
         self.plain_tensor(t.device, dims)
     }
 
-    /// `distribution.log_prob(x)`: where the parameters are, or, if those are numbers, perhaps where `x` is.
+    /// `distribution.log_prob(x)`: on the device of the parameters. If these are numbers, it may be on the device of `x`.
     pub(crate) fn density(&mut self, id: ObjId) -> Value {
         let Value::Tensor(t) = self.own(id) else { return Value::Unknown };
         let t = self.get_tensor(t);
@@ -63,7 +63,7 @@ impl Interp<'_> {
         self.plain_tensor(device, Dims::ANY)
     }
 
-    /// `kl_divergence(p, q)`: the parameters of both meet, whatever they are distributions of (torch/distributions/kl.py).
+    /// `kl_divergence(p, q)`: the parameters of both distributions meet, for all kinds of distributions (torch/distributions/kl.py).
     pub(crate) fn divergence(&mut self, args: &Args, e: ExprId) -> Value {
         let mut parties = Vec::new();
         for (position, name) in ["p", "q"].into_iter().enumerate() {
@@ -95,7 +95,7 @@ impl Interp<'_> {
     }
 }
 
-/// Is nothing among the arguments but numbers and switches?
+/// Are all arguments numbers or Booleans?
 fn only_numbers(args: &Args) -> bool {
     let number = |v| matches!(v, Value::Int(_) | Value::Bool(_) | Value::Host(Host::Number));
     !args.open && !args.open_names && args.values().all(|(v, _)| number(v))

@@ -1,5 +1,5 @@
-//! What is made, or decides where things are made, by calls that the tables cannot describe: the default tensor type,
-//! parameters, generators; and what a function makes where the machine says.
+//! Calls that the tables cannot describe: the default tensor type, parameters, generators. Also, values that a function itself
+//! puts on CUDA when the machine has it.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::UseKind;
@@ -11,9 +11,9 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 
 impl Interp<'_> {
-    /// Has this very function put it on CUDA where there is CUDA, and nowhere else, whatever it is given? Where that was
-    /// done without asking, the use of CUDA is what is wrong. Asked of what meets something that is in one place, wherever
-    /// somebody wants it.
+    /// Does this function itself put the tensor on CUDA exactly where CUDA is available, whatever its arguments are? (Without a test of
+    /// CUDA, the use of CUDA is the bug instead.) `other` is the operand that it meets: its device must be that of one
+    /// outside value.
     pub(crate) fn chosen_here(&mut self, device: Dd, other: Dd) -> bool {
         let of = |leaf: u32| matches!(self.t.places.get(leaf).0, Device::Of(_));
         if self.d.as_leaf(device).is_some() || !self.d.as_leaf(other).is_some_and(of) {
@@ -28,7 +28,7 @@ impl Interp<'_> {
         self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
     }
 
-    /// Has all that led to a device been said in the function that runs?
+    /// Are all origins of a device in the function that is being interpreted?
     fn comes_from_here(&self, origin: OriginId) -> bool {
         let ir = &self.program.get(self.here().module).ir;
         let function = ir.function(self.here().func);
@@ -43,7 +43,7 @@ impl Interp<'_> {
         true
     }
 
-    /// `torch.set_default_tensor_type(…)`: what factories make without `device=`, and `torch.Tensor` always.
+    /// `torch.set_default_tensor_type(…)`: the type of factories without `device=`, and always of `torch.Tensor`.
     pub(crate) fn default_tensor_type(&mut self, args: &Args, e: ExprId) {
         let name = match args.positional.first() {
             Some(&(Value::Str(s, _), _)) => Some(s.as_str()),
@@ -66,8 +66,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Has somebody set the default tensor type, whose device `torch.Tensor(…, device=…)` takes? In a function that is
-    /// interpreted for itself another one of the file may have, before.
+    /// Has the program set the default tensor type, whose device `torch.Tensor(…, device=…)` accepts? If the engine interprets a function
+    /// on its own, another function of the file may have set it before.
     pub(crate) fn may_have_another_type(&self) -> bool {
         let setter = "set_default_tensor_type";
         self.store.get(self.tensors.default_type) != Value::None
@@ -80,7 +80,7 @@ impl Interp<'_> {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { role: Role::Parameter, ..t })
             }
-            // Wherever that is; an object is a tensor of a class of its own.
+            // Its device is unknown. An object is a tensor of the project's own class.
             Some((Value::Unknown | Value::Outer(_) | Value::Choice(_) | Value::Object(_), _)) => {
                 let unknown = self.unknown_device();
                 self.parameter(unknown)
@@ -92,7 +92,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.manual_seed(…)` gives `torch.default_generator`, which is the CPU's (torch/random.py).
+    /// `torch.manual_seed(…)` returns `torch.default_generator`, which is on the CPU (torch/random.py).
     pub(crate) fn default_generator(&mut self, e: ExprId) -> Value {
         let place = self.place(e);
         let origin = self.origin(place, Reason::Host, NO_ORIGIN);

@@ -13,7 +13,7 @@ use crate::ir::{Expr, ExprId};
 use crate::torch::{Op, ResultRule};
 
 impl Interp<'_> {
-    /// The result of something that makes a tensor.
+    /// The result of a factory.
     pub(crate) fn factory(
         &mut self,
         op: &'static Op,
@@ -24,7 +24,7 @@ impl Interp<'_> {
         dims: Dims,
     ) -> Value {
         self.is_typed_like(args);
-        // `torch.tensor(10, 3)`, meant for a size: a TypeError, on every machine.
+        // `torch.tensor(10, 3)`, where the author meant a size, raises a TypeError on every machine.
         if name == "torch.tensor" && args.positional.len() > 1 {
             self.path = crate::flow::domain::diagram::FALSE;
             return Value::Unknown;
@@ -74,7 +74,7 @@ impl Interp<'_> {
         self.tensor(Tensor { device, dims, role, certain: true, bytes, double })
     }
 
-    /// The device that a factory is given.
+    /// The device of a factory's `device=` argument.
     fn given_device(
         &mut self,
         v: Value,
@@ -104,7 +104,7 @@ impl Interp<'_> {
         d
     }
 
-    /// Where a factory makes a tensor that is given no device.
+    /// The device of the tensor of a factory without `device=`.
     fn usual_device(
         &mut self,
         op: &'static Op,
@@ -142,7 +142,7 @@ impl Interp<'_> {
                 if typed { self.default_type_or(cpu) } else { cpu }
             }
             ResultRule::Unknown => self.unknown_device(),
-            // `*sizes` cannot bring a device, which is only taken by name.
+            // `*sizes` cannot contain the device, which is a keyword-only argument.
             _ if args.open_names && op.accepts.device => self.unknown_device(),
             _ if op.honours_default => {
                 let d = self.made_on_default(e, Reason::Default, short);
@@ -158,12 +158,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Where a tensor is made of data, if that says it.
+    /// The device of a tensor that is made from data, if the data decides it.
     fn device_of_data(&mut self, parties: &[Party], args: &Args, e: ExprId, name: &str) -> Option<Dd> {
         let short = last_part(name);
         let first = args.positional.first().copied();
         match first {
-            // Data from outside may be a list or an array just as well as a tensor.
+            // An outside value may be a list, an array or a tensor.
             Some((Value::Outer(o), _))
                 if let Some(&listed) = self.evidence.no_tensors.get(&o)
                     && !args.open_names =>
@@ -172,12 +172,12 @@ impl Interp<'_> {
                 let unknown = self.unknown_device();
                 Some(self.ite_device(listed, made, unknown))
             }
-            // `torch.tensor` is for numbers: who has a tensor is warned and clones it.
+            // `torch.tensor` is for numbers: for a tensor it warns, and programs use `clone()`.
             Some((v, _)) if name == "torch.tensor" && !args.open_names && self.holds_data(v) => {
                 Some(self.made_on_default(e, Reason::Default, short))
             }
             Some((Value::Outer(_) | Value::Unknown | Value::Choice(_), _)) => Some(self.unknown_device()),
-            // `torch.tensor(config.scale - 1)` of what is as likely a number.
+            // `torch.tensor(config.scale - 1)`, where the argument may just as well be a number.
             Some((Value::Tensor(t), _)) if name == "torch.tensor" && !self.get_tensor(t).certain => {
                 Some(self.unknown_device())
             }
@@ -185,8 +185,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.Tensor([1.0], device=device)`, `torch.from_numpy(x, device=device)`: raises on the spot, unless it is an old
-    /// constructor and that is the CPU. What comes after it never sees a tensor on the CPU where another one was wanted.
+    /// Whether `torch.Tensor([1.0], device=device)` or `torch.from_numpy(x, device=device)` raises at once. An old constructor accepts
+    /// the CPU. Code after the call never gets a tensor on the CPU where the program wanted another device.
     fn refuses_device(&mut self, op: &'static Op, args: &Args) -> bool {
         let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None) else { return false };
         let cpu = |d: Device| d == Device::Cpu;
@@ -196,13 +196,13 @@ impl Interp<'_> {
         !op.accepts.device && !fits
     }
 
-    /// `torch.LongTensor([1], device="cuda")`: the old constructors make tensors on the CPU, and on nothing else.
+    /// `torch.LongTensor([1], device="cuda")`: the old constructors make tensors on the CPU only.
     fn old_constructor(&mut self, args: &Args, e: ExprId, name: &str) {
         if !name.ends_with("Tensor") || name == "torch.Tensor" && self.may_have_another_type() {
             return;
         }
         let Some((v, at)) = args.keyword("device") else { return };
-        // They know no other keywords, and refuse them on any machine.
+        // They accept no other keywords, and raise for them on every machine.
         if args.keywords.iter().any(|(keyword, ..)| !matches!(keyword.as_str(), "device" | "data")) {
             return;
         }
@@ -211,7 +211,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.tensor(data, dtype=x.dtype)`: `x` is a tensor, or a module that tells the type of its parameters.
+    /// `torch.tensor(data, dtype=x.dtype)`: `x` is a tensor, or a module with the dtype of its parameters.
     fn is_typed_like(&mut self, args: &Args) {
         let Some((_, at)) = args.keyword("dtype") else { return };
         let Expr::Attr { base, name } = self.linked().ir.expr(at) else { return };
@@ -225,14 +225,14 @@ impl Interp<'_> {
 
     fn holds_data(&self, v: Value) -> bool {
         match v {
-            // What a module's `forward` is given is rather a tensor, and what is in a dict as likely as not: that stays where it is.
+            // A parameter of `forward` is probably a tensor, and an entry of a dict may be one. A tensor keeps its device.
             Value::Outer(o) => {
                 let outer = self.t.get_outer(o);
                 let named = matches!(outer.key, OuterKey::Item { key: Some(Value::Str(..)), .. });
                 !self.is_tensorish(o) && outer.with.is_none() && !named
             }
             Value::Unknown => true,
-            // Numbers or lists of them, whichever it is.
+            // Numbers or lists of them, in every alternative.
             Value::Choice(_) => self.values_of(v).into_iter().all(|v| match v {
                 Value::Tensor(_) | Value::Choice(_) => false,
                 Value::Outer(_) => self.holds_data(v),
@@ -247,7 +247,7 @@ impl Interp<'_> {
         self.generator_meets(v, at, device, e, name);
     }
 
-    /// A generator, perhaps one of several or none, is used for numbers on this device.
+    /// A generator draws numbers on this device. The generator may be a choice, or `None`.
     pub(crate) fn generator_meets(&mut self, v: Value, at: ExprId, device: Dd, e: ExprId, name: &str) {
         if let Value::Choice(_) = v {
             self.each(v, &mut |i, v| {

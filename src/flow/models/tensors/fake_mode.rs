@@ -1,15 +1,15 @@
-//! `with FakeTensorMode():` tensors without storage, on devices that nobody asks for.
+//! `with FakeTensorMode():` tensors without storage, on devices that need not exist.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::ir::{Block, Expr, ExprId};
 
-/// The class, and the names under which what it makes is handed around.
+/// The class, and common names of variables with an instance of it.
 const MODES: &[&str] = &["FakeTensorMode", "fake_mode", "fake_tensor_mode"];
 
 impl Interp<'_> {
-    /// In such a block factories and transfers give tensors that have a device by name only: no driver is asked for it
-    /// (torch/_subclasses/fake_tensor.py), so what comes after knows nothing of the machine.
+    /// Is it such a block? In it, factories and transfers make tensors that only name their device. They use no driver
+    /// (torch/_subclasses/fake_tensor.py), so the code after the block knows nothing about the machine.
     pub(crate) fn is_fake(&self, manager: Value, context: ExprId) -> bool {
         let ir = &self.linked().ir;
         let named = match ir.expr(context) {
@@ -24,7 +24,7 @@ impl Interp<'_> {
         last.into_iter().chain(self.last_name(named)).any(|n| MODES.contains(&n))
     }
 
-    /// Such a block: nothing in it is told of, and nothing in it says that a device is there.
+    /// Interprets such a block. The engine reports nothing in it, and no use in it shows that a device is available.
     pub(crate) fn fake_block(&mut self, body: Block) {
         let before = self.path;
         self.run.muted += 1;

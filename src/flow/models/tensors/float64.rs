@@ -1,7 +1,7 @@
-//! Numbers of 64-bit floating point, and devices that have none.
+//! 64-bit floating-point numbers, and devices that do not support them.
 //!
-//! A tensor knows when it certainly has such numbers ([`Tensor::double`]), and so does a NumPy array, whose default they
-//! are. Whatever is not known here is taken to have others.
+//! The engine knows when a tensor certainly has such numbers ([`Tensor::double`]), and when a NumPy array has them, which is NumPy's
+//! default. All other tensors and arrays are assumed to have other numbers.
 
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::dims::Dims;
@@ -14,7 +14,7 @@ use crate::link::ModIdx;
 use crate::span::Place;
 use crate::torch::{Kind as OpKind, Op, ResultRule};
 
-/// Functions and methods of tensors whose result has the type that their operands are promoted to.
+/// Functions and methods of tensors whose result has the promoted type of their operands.
 const TENSORS_KEEP: &[&str] = &[
     "__getitem__",
     "abs",
@@ -96,20 +96,20 @@ const TENSORS_KEEP: &[&str] = &[
     "where",
 ];
 
-/// Numbers of 64 bits that came to be on what may be MPS, and were told.
+/// 64-bit numbers that reach a device that may be MPS, and that are reported.
 #[derive(Clone, Copy)]
 pub(crate) struct Doubles {
-    /// On which device.
+    /// The device.
     pub(crate) on: Device,
-    /// When that raises.
+    /// The condition under which this raises.
     pub(crate) raises: Cond,
     pub(crate) place: Place,
-    /// In which function: another one may be called for itself.
+    /// The function. The engine may interpret another function on its own.
     pub(crate) func: (ModIdx, FuncId),
 }
 
 impl Interp<'_> {
-    /// When a `dtype` is `float64`.
+    /// The condition that a `dtype` is `float64`.
     pub(crate) fn is_double(&mut self, dtype: Value) -> Cond {
         match dtype {
             Value::Choice(d) => {
@@ -121,7 +121,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.promote_types(a, b)`: known where one of them is `float64`, or both are the same. Of others it is no more than a type.
+    /// `torch.promote_types(a, b)`: known if one is `float64` or both are equal. Otherwise it is an unknown dtype.
     pub(crate) fn promoted_type(&self, args: &Args) -> Value {
         let [(a, _), (b, _)] = args.positional[..] else { return Value::Host(Host::Other) };
         match (a, b) {
@@ -147,7 +147,7 @@ impl Interp<'_> {
         }
     }
 
-    /// When a factory with these arguments makes numbers of 64 bits.
+    /// The condition that a factory with these arguments makes 64-bit numbers.
     pub(crate) fn double_of_factory(&mut self, op: &Op, args: &Args) -> Cond {
         if let Some((dtype, _)) = args.keyword("dtype").filter(|(v, _)| *v != Value::None) {
             return self.is_double(dtype);
@@ -163,7 +163,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What `.to(…)` makes of the numbers' type.
+    /// The condition that a tensor has 64-bit numbers after `.to(…)`.
     pub(crate) fn double_after_to(&mut self, t: Tensor, args: &Args, e: ExprId) -> Cond {
         if let Some((dtype, _)) = args.keyword("dtype") {
             return self.is_double(dtype);
@@ -172,9 +172,9 @@ impl Interp<'_> {
         if let Some(&(v, at)) = args.positional.first() {
             match v {
                 Value::Tensor(other) => return self.get_tensor(other).double,
-                // What may be a tensor brings its type.
+                // The argument may be a tensor, whose dtype `.to()` also takes.
                 Value::Outer(o) if !self.names_a_device(o) => return FALSE,
-                // A device leaves the type as it is.
+                // A device does not change the dtype.
                 v if self.positional_target(v, at, e).is_some() => {}
                 v => double = self.is_double(v),
             }
@@ -185,8 +185,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `1j`, `2j * math.pi`: what is computed with it is complex, and no number of 64-bit floating point. Moving complex numbers
-    /// of any width to MPS raises nothing.
+    /// Is it an imaginary number, such as `1j` or `2j * math.pi`? The result of arithmetic with it is complex, so it is no 64-bit float.
+    /// PyTorch moves complex numbers of any width to MPS.
     pub(crate) fn is_imaginary(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(e) {
@@ -202,7 +202,7 @@ impl Interp<'_> {
         outer.device || outer.text.contains("device")
     }
 
-    /// Something from outside, or arithmetic with nothing but such things, that nothing has shown to be a tensor.
+    /// Is it an outside value, or arithmetic with only such values, without evidence that it is a tensor?
     pub(crate) fn never_shown(&self, v: Value) -> bool {
         match v {
             Value::Outer(o) => !self.is_tensorish(o),
@@ -214,7 +214,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The result of an operator or method, with what is known of its type.
+    /// The result of an operator or method, with the condition that it has 64-bit numbers.
     pub(crate) fn with_double(
         &mut self,
         result: Value,
@@ -243,7 +243,7 @@ impl Interp<'_> {
         self.set_double(result, double)
     }
 
-    /// When the type that operands are promoted to has 64 bits: a single one's, or that of one with dimensions.
+    /// The condition that the promoted type has 64 bits: that of a single operand, or of the first 64-bit operand with dimensions.
     pub(crate) fn promoted(&self, operands: &[Value]) -> Cond {
         let (mut count, mut last, mut first_with_dims) = (0, FALSE, None);
         let mut look = |t: Tensor| {
@@ -284,7 +284,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A tensor is given numbers of 64 bits where it is.
+    /// A cast of a tensor to 64-bit numbers on its own device.
     pub(crate) fn cast_to_double(&mut self, v: Value, double: Cond, e: ExprId) -> Value {
         let Value::Tensor(id) = v else { return v };
         let t = self.get_tensor(id);
@@ -293,7 +293,7 @@ impl Interp<'_> {
     }
 }
 
-/// An operand of which nothing is known.
+/// An unknown operand.
 const UNKNOWN: Tensor = Tensor {
     device: TRUE,
     dims: Dims::ANY,

@@ -1,4 +1,4 @@
-//! Tensors of 64-bit floating point that go to what may be MPS.
+//! Tensors of 64-bit floating-point numbers that move to a device that may be MPS.
 
 use crate::finding::Code;
 use crate::flow::domain::atom::Atom;
@@ -12,7 +12,7 @@ use crate::ir::{Expr, ExprId};
 use crate::world::Backend;
 
 impl Interp<'_> {
-    /// Numbers of 64 bits come to be on a device. Gives when they are there, and nobody has been told that they cannot.
+    /// 64-bit numbers reach a device. Returns the condition that they are there, which is false after a report.
     pub(crate) fn doubles_go(&mut self, device: Dd, double: Cond, e: ExprId) -> Cond {
         if double == FALSE
             || self.run.muted > 0
@@ -22,7 +22,7 @@ impl Interp<'_> {
         {
             return double;
         }
-        // That it is there is what is looked at, not a coincidence; and so, whichever of several devices it is.
+        // The check assumes that the device is MPS, for each device that it may be. That needs no guess.
         let before = self.path;
         let (mut bad, mut first) = (FALSE, None);
         for (leaf, d, _) in self.device_leaves(device) {
@@ -45,7 +45,7 @@ impl Interp<'_> {
         let (Some(bite), Some(d)) = (bite, first) else { return double };
         let place = self.place(e);
         let needs = self.needs_proof(d).into_iter().collect();
-        // Where an earlier one has raised nobody comes to this one.
+        // An earlier failure in the same function ends the path before this one.
         let func = (self.here().module, self.here().func);
         let before = |told: &&Doubles| told.on == d && told.func == func && told.place != place;
         let earlier = self.tensors.doubles.iter().filter(before);
@@ -65,7 +65,7 @@ impl Interp<'_> {
         FALSE
     }
 
-    /// `x.double().numpy()`: who does that has tensors of the host.
+    /// `x.double().numpy()`: the author assumes that the tensor is on the CPU.
     fn is_read_at_once(&self, e: ExprId) -> bool {
         self.linked()
             .ir
@@ -74,11 +74,11 @@ impl Interp<'_> {
             .any(|x| matches!(*x, Expr::Attr { base, name } if base == e && name.as_str() == "numpy"))
     }
 
-    /// The path on which users have chosen such numbers, if that is all they depend on.
+    /// The present path, restricted to `double` if that depends only on what the user chooses.
     fn chosen(&mut self, double: Cond) -> Cond {
         let mut atoms = Vec::new();
         self.d.support(double, &mut atoms);
-        // A test of some type may well be one of the device: no tensor of 64 bits is there.
+        // A test of a dtype may also be a test of the device, on which there are no 64-bit tensors.
         let all = atoms.iter().all(|&a| match self.atoms.get(a) {
             Atom::Flag { text, .. } => !text.contains("dtype"),
             Atom::On { .. } => true,
@@ -87,7 +87,7 @@ impl Interp<'_> {
         if all { self.d.and(self.path, double) } else { self.path }
     }
 
-    /// When the device is Apple's: by name, or because those who give it support Apple's devices.
+    /// The condition that the device is MPS: by its name, or because the caller decides it and the program supports MPS.
     fn may_be_mps(&mut self, d: Device) -> Option<Cond> {
         let given = match d {
             Device::Other(Backend::Mps) => return Some(TRUE),
@@ -98,7 +98,7 @@ impl Interp<'_> {
         self.program.mentions_mps(self.entry).then(|| self.given_on_mps(given))
     }
 
-    /// Is it given by the caller, or does it live with the module?
+    /// Does the caller decide its device, or is it on the device of a module?
     fn comes_from_outside(&self, o: OuterId) -> bool {
         let outer = self.t.get_outer(o);
         outer.varies
@@ -107,7 +107,7 @@ impl Interp<'_> {
             || self.tensors.near.contains_key(&o)
     }
 
-    /// `attention.to_q(x)`: what a given layer makes of a given tensor is where that is.
+    /// `attention.to_q(x)`: the result of an outside layer is on the device of the outside tensor `x`.
     pub(crate) fn lives_near(&mut self, layer: OuterId, args: &Args, result: Value) {
         let Value::Outer(result) = result else { return };
         let given = args.positional.first().and_then(|&(v, _)| match v {
@@ -125,7 +125,7 @@ impl Interp<'_> {
         }
     }
 
-    /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
+    /// The condition that an outside value is on MPS, and so on no other device that the program has tested for.
     fn given_on_mps(&mut self, o: OuterId) -> Cond {
         let mut on = self.outer_is_on(o, "mps");
         for atom in self.asked_whether_on(o, "mps") {

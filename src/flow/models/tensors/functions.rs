@@ -1,4 +1,4 @@
-//! Functions of PyTorch by the operator table: who takes part, factories, `out=`, arguments that must be on
+//! Functions of PyTorch in the operator table: which tensors take part, factories, `out=`, arguments that must be on
 //! the CPU.
 
 use crate::flow::domain::dims::Dims;
@@ -12,7 +12,7 @@ use crate::sym::Sym;
 use crate::torch::{ArgRule, Elsewhere, Op, ResultRule, Share};
 
 impl Interp<'_> {
-    /// The tensors among the arguments, with what the table asks of each.
+    /// The tensors among the arguments, each with its rule from the table.
     pub(crate) fn parties(
         &mut self,
         op: &'static Op,
@@ -30,13 +30,13 @@ impl Interp<'_> {
             {
                 continue;
             }
-            // A method of this name others may have as well.
+            // For a method, the receiver may be of another class with the same method name.
             if receiver.is_none() && rule.is_some_and(|rule| !rule.list && only_tensors_go(op, rule)) {
                 self.shown_by_taker(v);
             }
             self.add_party(op, rule, v, at, &mut parties);
         }
-        // `meshgrid(*ranges)`: each of them, however many there are.
+        // `meshgrid(*ranges)`: all elements of the unpacked argument.
         let position = offset + args.positional.len();
         if let (Some((v, at)), Some(rule)) = (args.spread, op.positional(position).filter(|r| r.variadic)) {
             self.add_party(op, Some(rule), v, at, &mut parties);
@@ -65,7 +65,7 @@ impl Interp<'_> {
             }
             v => v,
         };
-        // Handed to a tensor function where a tensor goes: it is one.
+        // The program passes it where the function accepts only tensors, so it is one.
         if let Value::Outer(o) = v
             && !list
             && rule.is_some_and(|rule| only_tensors_go(op, rule))
@@ -99,7 +99,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The expressions of a list or tuple that is written down, if it has so many items.
+    /// The expressions of a literal list or tuple with exactly `wanted` items. Empty for anything else.
     fn written_items(&self, at: ExprId, wanted: usize) -> Vec<ExprId> {
         let ir = &self.linked().ir;
         let (Expr::List(items) | Expr::Tuple(items)) = ir.expr(at) else { return Vec::new() };
@@ -108,7 +108,7 @@ impl Interp<'_> {
         if items.len() == wanted && !items.iter().any(starred) { items.to_vec() } else { Vec::new() }
     }
 
-    /// `out=` on another device than the result.
+    /// Checks that the tensor for `out=` is on the device of the result.
     #[expect(clippy::too_many_arguments, reason = "the whole call matters")]
     pub(crate) fn check_out(
         &mut self,
@@ -151,7 +151,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A function of PyTorch that the operator table knows.
+    /// A call of a PyTorch function in the operator table.
     pub(crate) fn torch_function(&mut self, path: Sym, op: &'static Op, args: &Args, e: ExprId) -> Value {
         let name = path.as_str();
         if op.kind == crate::torch::Kind::Distribution {
@@ -164,7 +164,7 @@ impl Interp<'_> {
             return self.call_method(v, Sym::new(method), &rest, e, at);
         }
         let made = self.apply_op(op, None, args, e, name);
-        // `nn.init.normal_(parameter)` gives back what it was given.
+        // `nn.init.normal_(parameter)` returns its argument.
         match args.positional.first() {
             Some(&(same @ Value::Tensor(_), _))
                 if name.starts_with("torch.nn.init.") && name.ends_with('_') =>
@@ -181,21 +181,21 @@ pub(crate) fn short(path: Sym) -> &'static str {
     last_part(path.as_str())
 }
 
-/// The same of a text.
+/// The same for a string.
 pub(crate) fn last_part(name: &str) -> &str {
     name.bytes().rposition(|b| b == b'.').and_then(|dot| name.get(dot + 1..)).unwrap_or(name)
 }
 
-/// Must what is given for this argument be a tensor? Later ones may be numbers as well: `torch.add(x, 2)`.
+/// Must the argument be a tensor? Later arguments may also be numbers: `torch.add(x, 2)`.
 fn only_tensors_go(op: &Op, rule: &ArgRule) -> bool {
     let numbers = rule.share == Share::Must && !matches!(rule.cpu_ok, Elsewhere::No);
-    // What a loss compares with.
+    // The target of a loss.
     if rule.share == Share::Must && rule.name.as_str() == "target" {
         return true;
     }
     rule.position == Some(0)
         && match rule.name.as_str() {
-            // The methods of numbers do as well: `torch.Tensor.__add__`.
+            // `torch.Tensor.__add__` also accepts a number.
             "input" if numbers => {
                 !takes_number_first(op.name) && !op.name.as_str().starts_with("torch.Tensor.")
             }
@@ -204,7 +204,7 @@ fn only_tensors_go(op: &Op, rule: &ArgRule) -> bool {
         }
 }
 
-/// The functions whose `input` may be a number, as long as another argument is a tensor.
+/// Whether the function's `input` may be a number if another argument is a tensor.
 fn takes_number_first(path: Sym) -> bool {
     path.as_str().starts_with("torch.special.")
         || matches!(

@@ -1,4 +1,4 @@
-//! Gradients that a program brings itself: they live with what they are gradients of.
+//! Gradients that a program supplies itself: they must be on the device of their tensor.
 
 use crate::flow::domain::event::Meeting;
 use crate::flow::domain::value::Value;
@@ -9,7 +9,8 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `x.backward(gradient)`: where `x` is, unless it is a number (torch/csrc/autograd/engine.cpp, `validate_outputs`).
+    /// `x.backward(gradient)`: the gradient must be on the device of `x`, unless it is a number
+    /// (torch/csrc/autograd/engine.cpp, `validate_outputs`).
     pub(crate) fn check_gradient_given(&mut self, x: Value, args: &Args, e: ExprId, base: ExprId) {
         if !self.certain(x) || args.positional.is_empty() && args.keyword("gradient").is_none() {
             return;
@@ -19,7 +20,8 @@ impl Interp<'_> {
         self.check_parties(op, "`.backward()`", e, &parties);
     }
 
-    /// `x.grad = gradient`: where `x` is, numbers as well (torch/csrc/autograd/python_variable.cpp, `THPVariable_set_grad`).
+    /// `x.grad = gradient`: the gradient must be on the device of `x`, even if it is a number
+    /// (torch/csrc/autograd/python_variable.cpp, `THPVariable_set_grad`).
     pub(crate) fn assign_gradient(&mut self, x: Value, gradient: Value, at: ExprId) {
         if !self.certain(x) || !matches!(gradient, Value::Tensor(_)) {
             return;

@@ -10,7 +10,7 @@ use crate::flow::query::flag_words::speaks_of_precision;
 use crate::ir::ExprId;
 use crate::span::Place;
 
-/// Keywords under which libraries take the type that a model is loaded in.
+/// Keywords with which libraries choose the dtype of a model that they load.
 const DTYPE_KEYWORDS: &[&str] = &["torch_dtype", "dtype"];
 
 impl Interp<'_> {
@@ -18,14 +18,14 @@ impl Interp<'_> {
         matches!(v, Value::External(path) if matches!(path.as_str(), "torch.float16" | "torch.half"))
     }
 
-    /// A module is made with half-precision weights.
+    /// A call makes a module. Stores whether its weights are in half precision.
     pub(crate) fn made_in_half(&mut self, id: ObjId, args: &Args, e: ExprId) {
         if DTYPE_KEYWORDS.iter().any(|k| args.keyword(k).is_some_and(|(v, _)| self.names_half(v))) {
             self.halve(id, e);
         }
     }
 
-    /// From here on its weights are in half precision, on this path.
+    /// From here on, its weights are in half precision on this path.
     fn halve(&mut self, id: ObjId, e: ExprId) {
         let before = self.modules.halved.get(&id).map_or(FALSE, |&(_, when)| when);
         let when = self.d.or(before, self.path);
@@ -33,7 +33,7 @@ impl Interp<'_> {
         self.modules.halved.insert(id, (place, when));
     }
 
-    /// From here on they are not, on this path.
+    /// From here on, its weights are in another precision on this path.
     fn no_longer_halved(&mut self, id: ObjId) {
         if let Some(&(place, when)) = self.modules.halved.get(&id) {
             let elsewhere = self.d.not(self.path);
@@ -42,7 +42,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `module.half()`, `module.to(torch.float16)`; `module.float()` takes it back.
+    /// `module.half()` and `module.to(torch.float16)`. `module.float()` undoes them.
     pub(crate) fn module_precision(&mut self, id: ObjId, name: &str, args: &Args, e: ExprId) {
         self.module_bfloat16(id, name, args, e);
         match name {
@@ -60,7 +60,7 @@ impl Interp<'_> {
         self.check_half(device, (place, TRUE), None);
     }
 
-    /// A module is moved, perhaps one in half precision.
+    /// A module moves. Checks whether it is in half precision.
     pub(crate) fn half_moves(&mut self, id: ObjId, device: Dd, e: ExprId) {
         if let Some(&halved) = self.modules.halved.get(&id) {
             let moved = self.place(e);
@@ -68,7 +68,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Where CUDA is not there and this holds, is the device this one of those that it may be?
+    /// The event data for a machine without CUDA on which the device has this leaf, under the condition `when`.
     pub(crate) fn bite_without_cuda(&mut self, device: Dd, leaf: u32, when: Cond) -> Option<Bite> {
         let here = self.d.where_leaf(device, &mut |p| p == leaf);
         let there = self.available(None);
@@ -78,7 +78,7 @@ impl Interp<'_> {
         self.bite(bad, true)
     }
 
-    /// Somebody chose a device by a check, and where CUDA is not there it is the CPU: half precision stays.
+    /// Reports half precision on a device that is the CPU on a machine without CUDA, because the program tested for CUDA.
     fn check_half(&mut self, device: Dd, (place, halved): (Place, Cond), moved: Option<Place>) {
         let leaves = self.device_leaves(device);
         if !leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome)) {
@@ -98,7 +98,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does a switch for the precision decide it, one that is off unless the user says otherwise?
+    /// Does half precision depend on a flag for the precision that is not on by default?
     fn precision_is_chosen(&mut self, halved: Cond) -> bool {
         let when = self.d.and(self.path, halved);
         let mut atoms = Vec::new();

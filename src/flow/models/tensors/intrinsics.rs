@@ -1,4 +1,4 @@
-//! Intrinsics of PyTorch about tensors, parameters and files.
+//! Intrinsics of PyTorch for tensors, parameters and files.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::{Reason, Role, Tensor, Value};
@@ -7,7 +7,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::flow::models::registry::{Called, Intrinsics};
 use crate::sym::Sym;
 
-/// By path.
+/// Intrinsics by path.
 pub(crate) const INTRINSICS: Intrinsics = &[
     ("torch.Generator", |i, c| Some(i.make_generator(c.args, c.at))),
     ("torch.manual_seed", |i, c| Some(i.default_generator(c.at))),
@@ -25,7 +25,7 @@ pub(crate) const INTRINSICS: Intrinsics = &[
     ("torch.nn.parameter.Parameter", |i, c| Some(i.make_parameter(c.args, c.at))),
     ("torch.nn.Buffer", |i, c| Some(buffer(i, c))),
     ("torch.nn.parameter.Buffer", |i, c| Some(buffer(i, c))),
-    // A distribution over others is where its base is.
+    // A distribution that wraps another one is on the same device.
     ("torch.distributions.Independent", |_, c| Some(base_distribution(c))),
     ("torch.distributions.independent.Independent", |_, c| Some(base_distribution(c))),
     ("torch.distributions.TransformedDistribution", |_, c| Some(base_distribution(c))),
@@ -46,12 +46,12 @@ pub(crate) const INTRINSICS: Intrinsics = &[
         i.remember_saved(1, c.args);
         None
     }),
-    // Of programs as Python runs them: what is traced or scripted takes other branches, on the machine that exports.
+    // The program runs as normal Python. A traced or scripted program takes other branches, on the machine that exports it.
     ("torch.jit.is_tracing", |_, _| Some(Value::Bool(FALSE))),
     ("torch.jit.is_scripting", |_, _| Some(Value::Bool(FALSE))),
     ("torch.onnx.is_in_onnx_export", |_, _| Some(Value::Bool(FALSE))),
     ("torch._C._get_tracing_state", |_, _| Some(Value::None)),
-    // A tensor is none, whatever its dimensions.
+    // A tensor is no scalar for NumPy, even with zero dimensions.
     ("numpy.isscalar", |i, c| {
         let tensor = c.args.positional.first().is_some_and(|&(v, _)| i.certain(v));
         tensor.then_some(Value::Bool(FALSE))

@@ -11,7 +11,7 @@ use crate::sym::Sym;
 use crate::torch::{self};
 
 impl Interp<'_> {
-    /// A parameter of a module that is there.
+    /// A parameter of a module, on this device.
     pub(crate) fn parameter(&mut self, device: Dd) -> Value {
         self.tensor(Tensor {
             device,
@@ -23,7 +23,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it certainly a tensor, and no dict or tuple of tensors?
+    /// Is the value certainly a tensor, and not a dict or tuple of tensors?
     pub(crate) fn is_certain(&self, v: Value) -> bool {
         matches!(v, Value::Tensor(id) if self.get_tensor(id).certain)
     }
@@ -44,7 +44,7 @@ impl Interp<'_> {
             "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
                 self.tensor(Tensor { role: Role::Plain, ..t })
             }
-            // Of what `max(dim=0)`, `sort()` and the like give; the methods of sparse tensors are called.
+            // Attributes of the results of `max(dim=0)`, `sort()` and similar functions. The methods of sparse tensors are calls.
             "values" | "indices" => {
                 self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t })
             }
@@ -52,11 +52,11 @@ impl Interp<'_> {
             "grad" => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             "weight" | "bias" if t.role == Role::Whole => self.tensor(Tensor { role: Role::Parameter, ..t }),
-            // Parameters and numbers, settings and tensors: nobody knows what it has.
+            // A module of a library has parameters, numbers, settings and tensors, so this attribute is unknown.
             _ if t.role == Role::Whole => self.result_of(e),
-            // A batch's or a model output's part: with the whole.
+            // A part of a batch or of a model's output: on the device of the whole.
             _ if !t.certain => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
-            // `batch["user"].x`: no tensor has that, so what came out of the batch is a collection.
+            // `batch["user"].x`: a tensor has no such attribute, so the entry of the batch is a collection.
             _ if self.is_of_batch(t) => self.part_of(t),
             _ => self.result_of(e),
         }
@@ -98,7 +98,7 @@ impl Interp<'_> {
                 }
                 return self.each(target, &mut |i, v| i.type_method(t, v, e));
             }
-            // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
+            // `'torch.cuda.FloatTensor'`: only the device in this string matters.
             "type" => return self.as_text(t.device, e),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
             "pin_memory" => {
@@ -175,13 +175,13 @@ impl Interp<'_> {
         }
         match torch::method(name) {
             Some(op) => self.apply_op(op, Some((v, base)), args, e, name.as_str()),
-            // No method of tensors, so it is an object, and what its methods give may be anywhere.
+            // Tensors have no such method, so it is another object, and the result may be on any device.
             None => self.result_of(e),
         }
     }
 
-    /// A part of something that may be a tensor or a collection of them. What the default `collate_fn` has put
-    /// into a batch is a tensor.
+    /// A part of a value that may be a tensor or a collection of tensors. A part of a batch is a tensor if the default
+    /// `collate_fn` made the batch.
     pub(crate) fn part_of(&mut self, t: Tensor) -> Value {
         let batch = self.is_of_batch(t);
         let dims = if batch { Dims::SOME } else { Dims::ANY };
@@ -189,19 +189,19 @@ impl Interp<'_> {
         self.tensor(Tensor { role, dims, bytes: None, certain: t.certain || batch, ..t })
     }
 
-    /// Is it where a batch is, and nowhere else?
+    /// Is its device certainly that of a batch?
     pub(crate) fn is_of_batch(&self, t: Tensor) -> bool {
         self.d.as_leaf(t.device).is_some_and(|p| {
             let origin = self.t.places.get(p).1;
             let o = self.t.origins.get(origin.0);
-            // Pinned by the loader, it is a batch all the same.
+            // The loader may also have pinned the batch.
             let o = if o.reason == Reason::Pinned { self.t.origins.get(o.from.0) } else { o };
             o.reason == Reason::Batch
         })
     }
 }
 
-/// Is it certainly no tensor?
+/// Is the value certainly no tensor?
 pub(crate) fn known_host(v: Value) -> bool {
     match v {
         Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice => true,
@@ -210,7 +210,7 @@ pub(crate) fn known_host(v: Value) -> bool {
     }
 }
 
-/// `math.pi`
+/// Is the path a constant such as `math.pi`?
 pub(crate) fn is_constant(path: Sym) -> bool {
     let path = path.as_str();
     path.starts_with("math.")

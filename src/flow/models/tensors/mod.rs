@@ -28,25 +28,25 @@ use crate::flow::models::tensors::autocast::Autocast;
 use crate::span::Place;
 use rustc_hash::FxHashMap;
 
-/// Default devices, autocast, and results whose place is known by those of others.
+/// Default devices, autocast, and values whose device depends on that of another value.
 #[derive(Default)]
 pub(crate) struct Tensors {
-    /// The device of factories without `device=`; a cell, so that branches join it.
+    /// The device of factories without `device=`. It is a cell, so that branches join it.
     pub(crate) default_device: Cell,
-    /// The device of the default tensor type, which `torch.Tensor` follows alone; a cell, too.
+    /// The device of the default tensor type, which only `torch.Tensor` follows. It is also a cell.
     pub(crate) default_type: Cell,
-    /// Where numbers of 64 bits were told to come to be on what may be MPS, by the function that is interpreted for itself.
+    /// Reports of 64-bit numbers on a device that may be MPS.
     pub(crate) doubles: Vec<crate::flow::models::tensors::float64::Doubles>,
-    /// What given layers have made, and of which given tensors.
+    /// Results of outside layers, each with the outside tensor on whose device it is.
     pub(crate) near: FxHashMap<OuterId, OuterId>,
-    /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
+    /// Regions and decorators of CUDA autocast around the current point. The innermost one is last.
     pub(crate) autocasts: Vec<Autocast>,
-    /// CUDA autocasts that were made.
+    /// CUDA autocasts that the program has made.
     pub(crate) made_autocasts: FxHashMap<OuterId, Autocast>,
-    /// What makes CUDA autocasts when it is called, with who says so.
+    /// Partial functions that make a CUDA autocast, with the place that chooses CUDA.
     pub(crate) kept_autocasts: FxHashMap<ObjId, Place>,
-    /// The one of them that is called.
+    /// The place that chose CUDA, for the partial function that is being called.
     pub(crate) called_autocast: Option<Place>,
-    /// What `accelerator.prepare(…)` has given for what came from outside, and where that is.
+    /// The results of `accelerator.prepare(…)` for outside values, with their device.
     pub(crate) prepared: FxHashMap<OuterId, Dd>,
 }

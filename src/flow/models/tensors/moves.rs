@@ -1,4 +1,4 @@
-//! Tensors that go elsewhere: `.to()`, `.cuda()`, `.cpu()`.
+//! Moves of tensors: `.to()`, `.cuda()`, `.cpu()`.
 
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::value::{Device, Host, Reason, Role, Tensor, Value};
@@ -40,7 +40,7 @@ impl Interp<'_> {
         if self.run.muted == 0 {
             self.moves_graph(t);
         }
-        // A parameter that really moves is no parameter any more; one that stays is itself.
+        // If a parameter moves, the copy is no parameter. If it stays, the result is the parameter.
         self.watch_transfer(t, target, args, e, base);
         let device = self.unwaited(t, device, args, e);
         let role = self.role_of_copy(t, target, e, base);
@@ -48,7 +48,7 @@ impl Interp<'_> {
         self.tensor(Tensor { device, role, bytes: None, double, ..t })
     }
 
-    /// The device that `.cuda(i)`, `.xpu()` and the like name.
+    /// The device that `.cuda(i)`, `.xpu()` and similar methods name.
     pub(crate) fn method_target(&mut self, method: &str, args: &Args, e: ExprId) -> Dd {
         if method == "cuda" {
             match args.get(0, "device") {
@@ -77,8 +77,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What `.cuda(x)` makes of a device that is not known: some CUDA device. Of the CPU it makes nothing: it raises
-    /// ("Invalid device, must be cuda device"), so that whoever comes past it was given no such device.
+    /// The device of `.cuda(x)` for a device `x`. An unknown device becomes some CUDA device. The CPU raises ("Invalid device, must be cuda
+    /// device"), so it does not occur after the call.
     pub(crate) fn only_cuda(&mut self, d: Dd, e: ExprId) -> Dd {
         let places = &mut self.t.places;
         let some = self.d.map(d, &mut |p| match *places.get(p) {
@@ -89,7 +89,7 @@ impl Interp<'_> {
         if self.run.muted > 0 || on_host == FALSE {
             return some;
         }
-        // Like a query it raises where there is no CUDA, and is not meant for machines without.
+        // Like a query, it raises without CUDA, and the author does not intend it for machines without CUDA.
         let (how, what) = (crate::flow::domain::event::UseKind::Query, "`.cuda()` of a device");
         self.check_leaf_use(on_host, crate::flow::domain::value::NO_ORIGIN, None, None, e, how, what);
         let fine = self.d.not(on_host);
@@ -98,7 +98,7 @@ impl Interp<'_> {
         self.ite_device(on_host, unknown, some)
     }
 
-    /// What the arguments of `.to()` say; `None` when they name no device.
+    /// The device that the arguments of `.to()` name. `None` if they name no device.
     pub(crate) fn target_of_to(&mut self, args: &Args, e: ExprId) -> Option<Dd> {
         if let Some((v, at)) = args.keyword("device") {
             return match v {
@@ -116,7 +116,7 @@ impl Interp<'_> {
     }
 
     pub(crate) fn positional_target(&mut self, v: Value, at: ExprId, _e: ExprId) -> Option<Dd> {
-        // `.to(y.dtype)`, whatever `y` is.
+        // `.to(y.dtype)`, for any `y`.
         let open = matches!(v, Value::Unknown | Value::Outer(_) | Value::Choice(_));
         if open && matches!(self.linked().ir.expr(at), Expr::Attr { name, .. } if name.as_str() == "dtype") {
             return None;

@@ -1,4 +1,4 @@
-//! Functions and methods of the operator table: their arguments brought together, and what they give.
+//! Functions and methods of the operator table: checks of their arguments, and their results.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
@@ -11,11 +11,11 @@ use crate::flow::observers::mismatch::meet::Party;
 use crate::ir::ExprId;
 use crate::torch::{self, Kind as OpKind, Op, ResultRule};
 
-/// With more alternatives than this an argument is taken as a whole.
+/// The maximum number of alternatives of an argument that are checked one by one.
 const MAX_ALTERNATIVES: usize = 4;
 
 impl Interp<'_> {
-    /// A function or method of the operator table on these arguments.
+    /// Applies a function or method of the operator table to these arguments.
     pub(crate) fn apply_op(
         &mut self,
         op: &'static Op,
@@ -36,7 +36,7 @@ impl Interp<'_> {
         let refused = match op.kind {
             OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
             OpKind::Distribution => false,
-            // `torch.normal(mean, std)` draws where its tensors are; the others make theirs somewhere of its own.
+            // `torch.normal(mean, std)` draws on the device of its tensors. Other factories choose their own device.
             OpKind::Factory if op.result != ResultRule::Follows => false,
             _ if op.accepts.check_device && lets_devices_differ(args) => false,
             _ => self.check_parties(op, &what, e, &parties),
@@ -44,7 +44,7 @@ impl Interp<'_> {
         if op.kind == OpKind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu) {
             self.check_cpu_only(op, &what, e, receiver, args);
         }
-        // Factories look at theirs themselves, where they know the device.
+        // Factories check their generator themselves, where they know the device.
         let elsewhere = op.accepts.device && args.keyword("device").is_some();
         let draws_there = op.kind != OpKind::Factory || op.result == ResultRule::Follows;
         let filled = op.in_place || draws_there && !elsewhere;
@@ -55,10 +55,10 @@ impl Interp<'_> {
         if let Some((v, at)) = args.keyword("out") {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
-        // What has been told of is taken as mended: the rest may have causes of its own.
+        // After a report, continue as if the bug were fixed. The code after it may have bugs with other causes.
         let mended = refused && self.events.len() != told;
         let result = if mended && op.result == ResultRule::Receiver && !op.in_place {
-            // The receiver was brought to the others, or they to it.
+            // In the fixed program, the receiver and the other tensors are on one device.
             let device = self.result_device(&parties);
             self.plain_tensor(device, self.result_dims(op, &parties, args, name))
         } else {
@@ -68,8 +68,8 @@ impl Interp<'_> {
         self.with_double(result, op, receiver, args, e)
     }
 
-    /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a
-    /// list.
+    /// The first argument that is a choice of tensors: its position and, if it is a list with such an element, the position of that
+    /// element.
     fn alternative_argument(&self, args: &Args) -> Option<(usize, Option<usize>)> {
         args.values().enumerate().find_map(|(n, (v, _))| match v {
             Value::Choice(_) => self.is_alternative(v).then_some((n, None)),
@@ -82,7 +82,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it one of a few tensors?
+    /// Is it a choice of a few tensors?
     fn is_alternative(&self, v: Value) -> bool {
         let Value::Choice(d) = v else { return false };
         let mut leaves = Vec::new();
@@ -91,8 +91,8 @@ impl Interp<'_> {
         leaves.len() <= MAX_ALTERNATIVES && leaves.iter().filter(|p| tensor(p)).count() > 1
     }
 
-    /// The value without what is on the CPU by several tests at once, which would be a coincidence, and without what
-    /// something raised decides.
+    /// The value without alternatives that are unlikely: a CPU tensor that several tests select together, and alternatives that
+    /// an exception selects.
     fn likely(&mut self, v: Value) -> Value {
         let Value::Choice(d) = v else { return v };
         let d = self.likely_below(d, 0);
@@ -115,7 +115,7 @@ impl Interp<'_> {
         self.d.ite(cond, hi, lo).unwrap_or(d)
     }
 
-    /// As with operators, each alternative is looked at where it holds.
+    /// Applies the function to each alternative of an argument, under the condition of that alternative.
     fn for_each_alternative(
         &mut self,
         op: &'static Op,
@@ -151,7 +151,7 @@ impl Interp<'_> {
         e: ExprId,
         parties: &[Party],
     ) -> bool {
-        // What `index_put` is given to write may be a number, which may come from anywhere
+        // The values for `index_put` may be a zero-dimensional tensor, which may be on any device
         // (aten/src/ATen/native/TensorAdvancedIndexing.cpp, `_index_put_impl_`).
         let may_be_number = |p: &Party| {
             op.kind == OpKind::Indexing
@@ -236,7 +236,7 @@ impl Interp<'_> {
         if along_dimension(name, args) {
             return self.seq(&[tensor, tensor]);
         }
-        // `lengths` of what is packed are on the CPU, wherever its rows are (torch/nn/utils/rnn.py).
+        // The `lengths` of a packed sequence are on the CPU, wherever its rows are (torch/nn/utils/rnn.py).
         if last_part(name) == "pad_packed_sequence" {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Host, NO_ORIGIN);
@@ -251,13 +251,13 @@ impl Interp<'_> {
         self.shaped_result(name, tensor, device)
     }
 
-    /// Methods that give several tensors, or a list of them.
+    /// The result of methods that return several tensors or a list of them.
     pub(crate) fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
         let any = self.plain_tensor(device, Dims::ANY);
         match last_part(name) {
             "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
             | "split_with_sizes" | "broadcast_tensors" | "dsplit" => self.many(tensor),
-            // Of each input one.
+            // One for each input.
             "grad" => self.many(any),
             "topk" | "sort" | "cummax" | "cummin" | "histogram" => self.seq(&[tensor, tensor]),
             "kthvalue" | "mode" => self.seq(&[any, any]),
@@ -283,7 +283,7 @@ impl Interp<'_> {
     }
 }
 
-/// `clamp(x, max=limit)`: where no limit is a number, none is taken for one.
+/// `clamp(x, max=limit)`: are all limits tensors or `None`, so that none is a number?
 fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
     let name = last_part(name).trim_end_matches('_');
     matches!(name, "clamp" | "clip" | "clamp_max" | "clamp_min")
@@ -292,7 +292,7 @@ fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
         && args.values().skip(usize::from(!method)).all(|(v, _)| matches!(v, Value::Tensor(_) | Value::None))
 }
 
-/// `assert_close(a, b, check_device=False)`
+/// May the call disable the check of devices: `assert_close(a, b, check_device=False)`?
 fn lets_devices_differ(args: &Args) -> bool {
     args.open_names
         || args
@@ -300,7 +300,7 @@ fn lets_devices_differ(args: &Args) -> bool {
             .is_some_and(|(v, _)| v != Value::Bool(crate::flow::domain::diagram::TRUE))
 }
 
-/// `x.max(dim=1)`: gives values and indices.
+/// Does the call return values and indices: `x.max(dim=1)`?
 fn along_dimension(name: &str, args: &Args) -> bool {
     let name = last_part(name);
     let number = |v: Value| matches!(v, Value::Int(_) | Value::Host(Host::Number));
@@ -308,7 +308,7 @@ fn along_dimension(name: &str, args: &Args) -> bool {
     matches!(name, "max" | "min" | "median" | "nanmedian") && dim.into_iter().any(|(v, _)| number(v))
 }
 
-/// `torch.where(mask)`, `x.nonzero(as_tuple=True)`: gives the indices along each dimension.
+/// Does the call return the indices along each dimension: `torch.where(mask)`, `x.nonzero(as_tuple=True)`?
 fn gives_indices(name: &str, args: &Args) -> bool {
     match last_part(name) {
         "where" => name != "where" && args.values().count() == 1 && !args.open,

@@ -1,4 +1,4 @@
-//! Sizes of what is made on an accelerator.
+//! Sizes in bytes of tensors and modules on an accelerator.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
@@ -8,7 +8,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::ExprId;
 
 impl Interp<'_> {
-    /// An allocation whose size is known.
+    /// Reports a large allocation of known size.
     pub(crate) fn check_allocation(&mut self, device: Dd, bytes: Option<u64>, e: ExprId) {
         let Some(bytes) = bytes.filter(|&b| b >= 64 << 20) else { return };
         let on_gpu = self.d.map(device, &mut |p| p);
@@ -34,7 +34,7 @@ impl Interp<'_> {
         self.emit(Kind::Allocation { bytes, handled }, place, bite, Vec::new());
     }
 
-    /// Does the way here depend on how much memory there is?
+    /// Does the path depend on the amount of memory?
     pub(crate) fn asked_for_memory(&self) -> bool {
         let mut asked = false;
         self.d.cubes(self.path, &mut |literals| {
@@ -46,11 +46,11 @@ impl Interp<'_> {
     }
 }
 
-/// Tensors of so many bytes share blocks of two mebibytes (`kSmallSize` in c10/cuda/CUDACachingAllocator.cpp): who makes one asks
-/// something, and is not about to fill the memory.
+/// The size in bytes up to which tensors share blocks of two mebibytes (`kSmallSize` in c10/cuda/CUDACachingAllocator.cpp). Code that
+/// makes such a tensor tests something, and is not about to fill the memory.
 pub(crate) const SMALL: u64 = 1 << 20;
 
-/// Size in bytes of what a factory with these arguments makes, if the source says it.
+/// The size in bytes of the tensor that a factory makes, if the source shows it.
 pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
     let shaped = matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint");
     if !shaped && name != "eye" {
@@ -76,11 +76,11 @@ pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
         count = count.checked_mul(count)?;
     }
     let width = given_width(i, name, args)?;
-    // Who runs the program may make it larger, and says so then.
+    // The user may pass a larger value for the option, but then knows it.
     count.checked_mul(width).filter(|&bytes| !by_default || bytes > 0 && bytes <= SMALL)
 }
 
-/// The size that a factory is given, as a sequence or number by number.
+/// The sizes that a factory receives, as a sequence or one by one.
 fn given_size(i: &Interp<'_>, name: &str, args: &Args) -> Option<Vec<Value>> {
     if let Some((v, _)) = args.keyword("size") {
         return i.exact_elements(v);
@@ -96,13 +96,13 @@ fn given_size(i: &Interp<'_>, name: &str, args: &Args) -> Option<Vec<Value>> {
     }
 }
 
-/// How many bytes each number takes of the type that a factory is given.
+/// The number of bytes of one element, by the factory's `dtype`.
 fn given_width(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
     match args.keyword("dtype") {
         None if name == "randint" => Some(8),
         None => Some(4),
         Some((Value::External(path), _)) => dtype_width(path.as_str()),
-        // One of several: at least the narrowest.
+        // One of several dtypes: use the smallest.
         Some((Value::Choice(d), _)) => {
             let mut leaves = Vec::new();
             i.d.leaves(d, &mut leaves);
@@ -116,7 +116,7 @@ fn given_width(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
     }
 }
 
-/// The number that an option of the command line is unless the user says otherwise.
+/// The default of an option of the command line, if that is a number.
 fn number_by_default(i: &Interp<'_>, o: OuterId) -> Option<i64> {
     match i.t.get_outer(o).default {
         Some(Value::Int(n)) => Some(n),
@@ -124,7 +124,7 @@ fn number_by_default(i: &Interp<'_>, o: OuterId) -> Option<i64> {
     }
 }
 
-/// Size in bytes of a module's weights, if the source says it.
+/// The size in bytes of a module's weights, if the source shows it.
 pub(crate) fn module_bytes(name: &str, args: &Args) -> Option<u64> {
     let size = |position: usize, keyword: &str| match args.get(position, keyword) {
         Some((Value::Int(n), _)) => u64::try_from(n).ok(),

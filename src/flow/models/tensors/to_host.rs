@@ -1,4 +1,4 @@
-//! Tensors that are turned into NumPy arrays, which must be on the CPU.
+//! Conversions of tensors to NumPy arrays, which need the CPU.
 
 use crate::flow::domain::diagram::{Dd, FALSE, TRUE};
 use crate::flow::domain::event::Kind;
@@ -29,7 +29,7 @@ impl Interp<'_> {
         Self::ARRAY
     }
 
-    /// A tensor is turned into a NumPy array: it must be on the CPU.
+    /// A conversion to a NumPy array. Reports a tensor that is not on the CPU.
     pub(crate) fn check_host(&mut self, device: Dd, operand: ExprId, at: ExprId, what: &str) {
         let (mut found, mut bad) = (None, FALSE);
         let mut leaves = Vec::new();
@@ -40,7 +40,7 @@ impl Interp<'_> {
                 return;
             }
             if let (Device::Of(o) | Device::Named(o), 0) = (d, self.run.muted) {
-                // It would have raised elsewhere.
+                // After this, the tensor is on the CPU: on another device, the conversion raises.
                 self.taken_to_host(d);
                 let on_cpu = self.outer_is_on(o, "cpu");
                 let elsewhere = self.d.where_leaf(device, &mut |p| p != leaf);
@@ -60,22 +60,22 @@ impl Interp<'_> {
         }
         let Some((d, origin, here)) = found else { return };
         let Some(bite) = self.bite(here, false).filter(|_| !self.for_no_tensors()) else { return };
-        // One GPU or another: it is as wrong on each.
+        // The message names one GPU, but a tensor on any GPU raises.
         let bite = self.bite(bad, false).unwrap_or(bite);
         let tensor = Box::new(self.operand(operand, d, origin));
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
     }
 
-    /// Is it the module whose `forward` is interpreted?
+    /// Is it the module whose `forward` is being interpreted?
     pub(crate) fn is_own(&self, o: OuterId) -> bool {
         let here = self.here();
         let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
         matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module()
     }
 
-    /// In `forward`, what is made with a module's own parameters is where the module is: with CUDA, not on the host. What is
-    /// cut out of a graph of gradients was made with parameters, too: it is where its model is, wherever that is.
+    /// In `forward`, a tensor that is made with the module's own parameters is on the module's device: with CUDA, not on the host. A
+    /// detached tensor was also made with parameters, so it is on the device of its model.
     fn check_own_to_host(&mut self, device: Dd, leaf: u32, operand: ExprId, at: ExprId, what: &str) -> bool {
         let (d, origin) = *self.t.places.get(leaf);
         let Device::Of(o) = d else { return false };
@@ -91,7 +91,7 @@ impl Interp<'_> {
         let bad = self.d.and(here, there);
         let before = self.path;
         if !own {
-            // What the program knows of where it is holds, and that it is a tensor is no coincidence.
+            // What the program knows about its device holds. That it is a tensor needs no guess.
             for holds in [self.if_on_cuda(o), self.may_be_a_tensor(o)] {
                 self.path = self.d.and(self.path, holds);
             }
@@ -109,20 +109,20 @@ impl Interp<'_> {
         true
     }
 
-    /// Is it where a caller wants it, or where the module is whose `forward` is interpreted, and has the function shown that this
-    /// may be anywhere? Nobody detaches what comes from a data set (`scores.detach().numpy()`), and who makes tensors where an
-    /// argument is has not got it on the host alone.
+    /// Does the caller or the module of this `forward` decide its device, and does the function show that it may be any device? Code
+    /// does not call `detach()` on a tensor from a data set (`scores.detach().numpy()`). Code that makes tensors on the device of
+    /// an argument expects that argument on any device, too.
     fn is_of_graph(&self, o: OuterId, operand: ExprId, at: ExprId) -> bool {
         let (ir, outer) = (&self.linked().ir, self.t.get_outer(o));
         let given = outer.varies && self.is_argument(o);
-        // NumPy's functions take arrays as well, its own method is a tensor's alone.
+        // NumPy's functions also accept arrays, but `.numpy()` is a method of tensors.
         let method = |call| matches!(ir.expr(ir.call(call).func), Expr::Attr { base, .. } if base == operand);
         let of_tensor = matches!(ir.expr(at), Expr::Call(call) if method(call));
         let followed = || of_tensor && given && outer.with.is_none() && self.marks_a_device(o);
         (given || outer.with.is_some()) && !self.is_tried() && (self.is_cut_from_graph(operand) || followed())
     }
 
-    /// Is this in a `try`, here or where it was called? An error is an answer there.
+    /// Is the code in a `try`, here or at a caller? There, an error may be the answer to a test.
     fn is_tried(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -135,7 +135,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Is it an argument, or an element of one? What an argument has as a field may have been asked for in another one.
+    /// Is it an argument, or an element of one? For an attribute of an argument, another attribute may have been tested.
     fn is_argument(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Param { .. } => true,
@@ -144,13 +144,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Has something been put where it is, or where the whole is that it is an element of?
+    /// Has the function put something on its device, or on the device of the collection that contains it?
     fn marks_a_device(&self, o: OuterId) -> bool {
         self.any_followed(&[o])
             || matches!(self.t.get_outer(o).key, OuterKey::Item { base, .. } if self.marks_a_device(base))
     }
 
-    /// `x.detach()`, and what is a view of it: `x.detach()[0].squeeze()`.
+    /// Is it `x.detach()`, or a view of that: `x.detach()[0].squeeze()`?
     fn is_cut_from_graph(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(e) {

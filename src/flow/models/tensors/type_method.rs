@@ -1,4 +1,4 @@
-//! `.type()`: a tensor of another type of numbers, on the CPU, or on an accelerator.
+//! `.type()`: converts a tensor to another number type, on the CPU or on an accelerator.
 
 use crate::flow::domain::diagram::{Dd, TRUE};
 use crate::flow::domain::dims::Dims;
@@ -23,14 +23,14 @@ impl Interp<'_> {
             }
             TypeTarget::Place(device) => self.tensor(Tensor { device, role: Role::Plain, ..t }),
             TypeTarget::Cpu(device) => {
-                // Who casts by a tensor's type has one with dimensions: the old style knows no others.
+                // Code that casts with a tensor type of the old style has a tensor with dimensions.
                 let dims = if t.dims.none().is_none() { Dims::SOME } else { t.dims };
                 self.tensor(Tensor { device, dims, role: Role::Plain, ..t })
             }
         }
     }
 
-    /// Where what is given to `.type()` says that something goes.
+    /// What the argument of `.type()` says about the device.
     pub(crate) fn type_target(&mut self, v: Value, e: ExprId) -> TypeTarget {
         let text = match v {
             Value::Device(device) => {
@@ -39,11 +39,11 @@ impl Interp<'_> {
             }
             Value::External(path) => path.as_str(),
             Value::Str(s, _) => s.as_str(),
-            // `x.dtype`, a `dtype` parameter: no device comes with it. (What a program keeps for itself under that name may
-            // be the type of tensors on a device: `self.dtype = torch.cuda.FloatTensor`.)
+            // `x.dtype`, or a parameter `dtype`, contains no device. (An attribute `dtype` that the program sets itself
+            // may be a tensor type with a device: `self.dtype = torch.cuda.FloatTensor`.)
             Value::Outer(o) if self.is_plain_dtype(o) => return TypeTarget::Dtype,
             Value::Choice(_) if self.is_some_cuda_type(v) => "torch.cuda.Tensor",
-            // A text that is put together may be any type's.
+            // A string that the program builds may be any type.
             Value::Unknown | Value::Outer(_) | Value::Choice(_) | Self::TEXT => {
                 return TypeTarget::Place(self.unknown_device());
             }
@@ -63,7 +63,7 @@ impl Interp<'_> {
         TypeTarget::Dtype
     }
 
-    /// `torch.cuda.HalfTensor if half else torch.cuda.FloatTensor`: one of CUDA's types, whichever it is.
+    /// Is it a CUDA tensor type in every alternative: `torch.cuda.HalfTensor if half else torch.cuda.FloatTensor`?
     pub(crate) fn is_some_cuda_type(&self, v: Value) -> bool {
         self.values_of(v).into_iter().all(|v| match v {
             Value::External(path) => is_cuda_type(path.as_str()),
@@ -72,10 +72,10 @@ impl Interp<'_> {
         })
     }
 
-    /// Is it a tensor's type of numbers, or a parameter that is called so?
+    /// Is it the dtype of a tensor, or a parameter with such a name?
     fn is_plain_dtype(&self, o: OuterId) -> bool {
         let outer = self.t.get_outer(o);
-        // An object's own, or one that its constructor is given.
+        // An attribute of the object itself, or of a parameter of its constructor.
         let kept = |base: OuterId| match self.t.get_outer(base).key {
             OuterKey::Receiver { .. } => true,
             OuterKey::Param { module, func, .. } => {
@@ -92,13 +92,13 @@ impl Interp<'_> {
     }
 }
 
-/// What `.type(…)` makes of something.
+/// The effect of `.type(…)`.
 pub(crate) enum TypeTarget {
-    /// The same with another number type.
+    /// The same device, with another number type.
     Dtype,
-    /// A tensor on the CPU, by the old constructors' names.
+    /// A tensor on the CPU, because of an old constructor's name.
     Cpu(Dd),
-    /// One on this device.
+    /// A tensor on this device.
     Place(Dd),
 }
 

@@ -1,4 +1,4 @@
-//! Models in evaluation mode of which only that is known: that they are on an accelerator, or given tensors there.
+//! Models of an unknown class in evaluation mode, if they are on an accelerator or receive tensors there.
 
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::value::{Device, Value};
@@ -9,7 +9,7 @@ use crate::ir::{ExprId, FuncId};
 use crate::link::{ModIdx, Resolved};
 
 impl Interp<'_> {
-    /// The model is in evaluation mode and called again and again, in a function that cannot be called without gradients.
+    /// The model is in evaluation mode and called repeatedly, in a function whose caller certainly has gradients on.
     pub(crate) fn check_outer_evaluation(&mut self, model: Value, args: &Args, e: ExprId) {
         let Some(&since) = self.observed.evaluated.get(&model) else { return };
         let frame = self.here();
@@ -24,7 +24,7 @@ impl Interp<'_> {
         }
         let mut here = self.where_model_is(model, args, e);
         for (v, _) in args.values().collect::<Vec<_>>() {
-            // `batch.to(device)` of a batch of another library moves it in place.
+            // `batch.to(device)` moves a batch of another library in place.
             let moved = if let Value::Outer(given) = v { self.as_moved(given).unwrap_or(v) } else { v };
             if let Value::Tensor(t) = moved {
                 let on = self.where_moved(self.get_tensor(t).device);
@@ -34,8 +34,8 @@ impl Interp<'_> {
         self.runs_with_graph(here, e);
     }
 
-    /// Where the model has been moved to CUDA itself. What is given texts or arrays prepares them, and may switch gradients off
-    /// as well.
+    /// When the program has moved the model itself to CUDA. A model that receives strings, arrays or numbers prepares its inputs, and may
+    /// switch gradients off, too.
     fn where_model_is(&mut self, model: Value, args: &Args, e: ExprId) -> Cond {
         let prepares = |(v, _): (Value, ExprId)| matches!(v, Value::Host(_) | Value::Str(..) | Value::Int(_));
         if args.values().next().is_none() || args.values().any(prepares) {
@@ -49,7 +49,7 @@ impl Interp<'_> {
         device.map_or(FALSE, |device| self.where_moved(device))
     }
 
-    /// Has a program come here from its beginning, by calls that are all in sight?
+    /// Does the call stack begin in the body of a file, so that all calls are known?
     fn is_part_of_program(&self) -> bool {
         let mut frame = self.here();
         while let (Some(_), Some(caller)) = (frame.site, frame.caller) {
@@ -58,7 +58,7 @@ impl Interp<'_> {
         frame.func.0 == 0
     }
 
-    /// Has the function been called by one that also calls what differentiates? Gradients are on there.
+    /// Does a caller on the stack also train? Gradients are on there.
     fn is_beside_training(&self) -> bool {
         let mut frame = self.here();
         while let (Some(_), Some(caller)) = (frame.site, frame.caller) {
@@ -70,7 +70,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Does the function differentiate, or one that it calls by name?
+    /// Does the function, or one that it calls by name, call `backward()`?
     fn trains(&self, module: ModIdx, func: FuncId) -> bool {
         if self.has_word(DIFFERENTIATES, (module, func), &|_| true) {
             return true;
@@ -83,7 +83,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Where is it on CUDA, or on a device that somebody names?
+    /// The condition under which it is on CUDA, or on a named device.
     fn where_moved(&mut self, device: crate::flow::domain::diagram::Dd) -> Cond {
         let moved: Vec<u32> = self
             .device_leaves(device)

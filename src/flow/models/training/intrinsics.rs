@@ -1,4 +1,4 @@
-//! Intrinsics of training: wrappers for several GPUs, autocast, gradient scalers, optimizers.
+//! Intrinsics for training: wrappers for several GPUs, autocast, gradient scalers, optimizers.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -6,7 +6,7 @@ use crate::flow::models::registry::{Called, Families, Intrinsics};
 use crate::flow::models::training::optimizers::is_optimizer;
 use crate::torch;
 
-/// By path.
+/// Intrinsics by path.
 pub(crate) const INTRINSICS: Intrinsics = &[
     ("torch.nn.DataParallel", data_parallel),
     ("torch.nn.parallel.DistributedDataParallel", |i, c| {
@@ -19,7 +19,7 @@ pub(crate) const INTRINSICS: Intrinsics = &[
     ("torch.cuda.amp.GradScaler", scaler),
     ("torch.amp.GradScaler", scaler),
     ("torch.cuda.amp.grad_scaler.GradScaler", scaler),
-    // They replace the parameters of the module that they are given.
+    // These replace the parameters of their module.
     ("torch.distributed.fsdp.FullyShardedDataParallel", parameters_replaced),
     ("torch.distributed.fsdp.fully_shard", parameters_replaced),
     ("torch.distributed._composable.fsdp.fully_shard", parameters_replaced),
@@ -28,7 +28,7 @@ pub(crate) const INTRINSICS: Intrinsics = &[
     ("fairscale.nn.FullyShardedDataParallel", parameters_replaced),
 ];
 
-/// Not named one by one.
+/// Families of functions, found by a test of the path.
 pub(crate) const FAMILIES: Families =
     &[(is_optimizer, |i, c| Some(i.make_optimizer(torch::canonical(c.path).as_str(), c.args, c.at)))];
 
@@ -40,7 +40,7 @@ pub(crate) fn data_parallel(i: &mut Interp<'_>, c: Called<'_>) -> Option<Value> 
     i.check_device_list(c.path, c.args, c.at);
     i.for_each_ids(c.args, &mut |i, args| i.data_parallel(args, c.at));
     i.wrap(c.args, false);
-    // The wrapper stands for what it wraps: it moves it, and calls it.
+    // The wrapper and its module are one object here.
     c.args.get(0, "module").map(|(v, _)| i.outside_in_parallel(v, c.at))
 }
 

@@ -1,7 +1,7 @@
 //! Whether modules are in training mode: `self.training`.
 //!
-//! A module that has been made in sight is, until somebody says `eval()`. What was made before an entry point began may have
-//! been told anything since.
+//! A new module is in training mode until the program calls `eval()`. A module that existed before the entry point began may be in
+//! either mode.
 
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
@@ -9,7 +9,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 
-/// Parts of parts that are told of a change.
+/// How many levels of submodules a change reaches.
 const MAX_PARTS: u32 = 5;
 
 impl Interp<'_> {
@@ -18,7 +18,7 @@ impl Interp<'_> {
         if let Some(o) = self.obj(id).outer {
             return Value::Outer(self.outer_attr(o, self.known.training));
         }
-        // Parts of a module that was given from outside are in whatever mode that is.
+        // Submodules of an outside module have the mode of that module.
         let made_here = (id.0 as usize) >= self.run.made_before && !self.calls.unbuilt.contains_key(&id);
         if !made_here {
             return self.result_of(e);
@@ -44,7 +44,7 @@ impl Interp<'_> {
         self.set_mode(module, mode, 0);
     }
 
-    /// Code that is not in sight has got hold of it.
+    /// Unknown code has access to the value, and may change its mode.
     pub(crate) fn forget_mode(&mut self, v: Value) {
         self.set_mode(v, Value::Unknown, 0);
     }
@@ -62,7 +62,7 @@ impl Interp<'_> {
                         self.set_mode(part, mode, depth + 1);
                     }
                 }
-                // What holds modules and is none hands nothing on, but whoever gets it may.
+                // An object that is no module does not pass the mode on to its parts. Unknown code that has the object may change them.
                 ObjKind::Instance if mode == Value::Unknown => {
                     for (_, cell) in self.obj(id).attrs.clone() {
                         let part = self.store.get(cell);
@@ -84,7 +84,7 @@ impl Interp<'_> {
                 let part = *self.t.values.get(m);
                 self.set_mode(part, mode, depth + 1);
             }
-            // Of several, one is meant.
+            // Only one of several alternatives changes.
             Value::Choice(_) => {
                 for part in self.values_of(v) {
                     self.set_mode(part, Value::Unknown, depth + 1);

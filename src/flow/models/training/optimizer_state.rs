@@ -1,4 +1,4 @@
-//! The state of optimizers: it stays where the parameters were when it was made or loaded.
+//! The state of optimizers. It stays on the device that the parameters had when the state was made or loaded.
 
 use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::Dd;
@@ -10,39 +10,39 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, Real};
 use crate::span::Place;
 
-/// An optimizer.
+/// An optimizer that the program has made.
 pub(crate) struct Optimizer {
     pub(crate) id: ObjId,
     pub(crate) modules: Vec<ObjId>,
-    /// The same of modules that came from outside.
+    /// Outside values that are modules whose parameters it received.
     pub(crate) outside: Vec<OuterId>,
     pub(crate) place: Place,
-    /// Its class.
+    /// The name of its class.
     pub(crate) name: &'static str,
-    /// It makes its state in the constructor, where the parameters are then.
+    /// Whether its constructor makes the state, on the parameters' device at that time.
     pub(crate) eager: bool,
-    /// It has a state from the first step on; that state, once it is there.
+    /// Whether it has a state after its first step. `state` is that state.
     pub(crate) stateful: bool,
     pub(crate) state: Option<State>,
-    /// Where some of the parameters it was given were replaced.
+    /// Where the program replaced some of its parameters.
     pub(crate) replaced: Option<Place>,
 }
 
-/// An optimizer's state: where the parameters were when it was made or loaded.
+/// An optimizer's state. `device` is the parameters' device when the state was made or loaded, at `place`.
 #[derive(Clone, Copy)]
 pub(crate) struct State {
     pub(crate) device: Dd,
     pub(crate) place: Place,
-    /// When that was reached.
+    /// The path condition at that point.
     pub(crate) path: Cond,
 }
 
-/// Optimizers that have a state for each parameter from the first step on, whatever they are given.
+/// Optimizers that always have a state for each parameter after the first step.
 pub(crate) const STATEFUL: &[&str] =
     &["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adadelta", "RMSprop", "Rprop", "ASGD", "Adafactor"];
 
 impl Interp<'_> {
-    /// Has an optimizer of this class a state from its first step on? SGD has one if it is given a momentum.
+    /// Has an optimizer of this class a state after its first step? SGD has one only with a momentum.
     pub(crate) fn steps_make_state(&self, name: &str, args: &Args) -> bool {
         let zero = |v: Value, at: ExprId| match self.linked().ir.expr(at) {
             Expr::Float(Real(number)) => number == 0.0,
@@ -52,7 +52,7 @@ impl Interp<'_> {
             || name == "SGD" && args.get(2, "momentum").is_some_and(|(v, at)| !zero(v, at))
     }
 
-    /// An optimizer has a state from here on, where the parameters are now.
+    /// From here on the optimizer has a state, on the parameters' present device.
     pub(crate) fn state_made(&mut self, id: ObjId, e: ExprId) {
         let place = self.place(e);
         let Some(n) = self.modules.optimizers.iter().position(|o| o.id == id && o.stateful) else { return };
@@ -70,15 +70,15 @@ impl Interp<'_> {
         self.modules.optimizers[n].state = Some(State { device, place, path: self.path });
     }
 
-    /// Where the modules from outside are that an optimizer is for, which nobody has moved yet: who moves them later has
-    /// them on the CPU until then.
+    /// The CPU, if the optimizer is for outside modules that no code has moved yet. A program that moves them later
+    /// has them on the CPU until then.
     fn outside_before_move(&mut self, n: usize, e: ExprId) -> Option<Dd> {
         let outside = self.modules.optimizers[n].outside.clone();
         let resting = !outside.is_empty() && outside.iter().all(|&o| self.moved_to(o, e).is_none());
         resting.then(|| self.at(Device::Cpu, NO_ORIGIN))
     }
 
-    /// Where the parameters are that an optimizer is for.
+    /// The present device of the optimizer's parameters.
     fn parameters_now(&mut self, n: usize, e: ExprId) -> Option<Dd> {
         let optimizer = &self.modules.optimizers[n];
         match (optimizer.modules.first(), optimizer.outside.first()) {
@@ -88,7 +88,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A step with a state that is on the CPU still, of parameters that have been moved since.
+    /// A step of an optimizer. Reports a state that is still on the CPU although the parameters have moved.
     pub(crate) fn steps_with_state(&mut self, id: ObjId, e: ExprId) {
         let Some(n) = self.modules.optimizers.iter().position(|o| o.id == id) else { return };
         let Some(State { device, place, path }) = self.modules.optimizers[n].state else {
@@ -111,7 +111,7 @@ impl Interp<'_> {
         let (Some(moved), Some(left)) = (moved, left) else { return };
         let there = self.available(None);
         let bad = self.d.and(left, there);
-        // Only where the state was there.
+        // Only on paths that have made the state.
         let before = self.path;
         self.path = self.d.and(before, path);
         if let Some(bite) = self.bite(bad, false) {
@@ -123,13 +123,13 @@ impl Interp<'_> {
         self.path = before;
     }
 
-    /// Without a gradient a step makes no state.
+    /// Does the file differentiate? A step without gradients makes no state.
     fn differentiates_here(&self) -> bool {
         let attributes = &self.linked().ir.attributes;
         attributes.iter().any(|name| matches!(name.as_str(), "backward" | "manual_backward"))
     }
 
-    /// Unknown code has the optimizer, or looks at its state: it may move that.
+    /// Unknown code has the optimizer or reads its state, so it may move the state.
     pub(crate) fn optimizer_escapes(&mut self, id: ObjId) {
         for o in self.modules.optimizers.iter_mut().filter(|o| o.id == id) {
             (o.stateful, o.state) = (false, None);

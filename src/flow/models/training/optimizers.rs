@@ -13,14 +13,14 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch;
 
-/// Optimizers whose constructor makes a state for each parameter (measured: all others of `torch.optim` wait for the
+/// Optimizers whose constructor makes a state for each parameter (measured: all others of `torch.optim` make it in the
 /// first step).
 const EAGER: &[&str] = &["Adagrad"];
 
-/// The wrapper with a process for each GPU, as messages call it.
+/// The name of the wrapper that uses one process for each GPU.
 pub(crate) const WRAPPER: &str = "DistributedDataParallel";
 
-/// Is it the class of an optimizer?
+/// Is the path the class of an optimizer?
 pub(crate) fn is_optimizer(path: &str) -> bool {
     path.strip_prefix("torch.optim.").is_some_and(|rest| {
         !rest.starts_with("lr_scheduler") && !rest.starts_with("swa_utils") && rest != "Optimizer"
@@ -64,7 +64,7 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// A module is about to move: an optimizer that has its state already stays behind.
+    /// A module is about to move. Reports an optimizer whose existing state stays behind.
     pub(crate) fn check_optimizers(&mut self, id: ObjId, target: Dd, e: ExprId) {
         let concerned = |o: &Optimizer| o.eager || self.obj(o.id).kind == ObjKind::Instance;
         if self.run.muted > 0 || !self.modules.optimizers.iter().any(concerned) {
@@ -96,7 +96,7 @@ impl Interp<'_> {
                 self.emit(kind, place, bite, Vec::new());
                 let o = &mut self.modules.optimizers[n];
                 o.eager = false;
-                // What its steps do with them is told with that.
+                // A report about the steps of this optimizer would have the same cause, so forget its modules.
                 let id = o.id;
                 if self.obj(id).kind == ObjKind::Instance {
                     self.modules.optimizers[n].modules.clear();
@@ -106,7 +106,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A module is put in another one's place: an optimizer keeps the old one's parameters.
+    /// The program replaces a submodule: an optimizer keeps the parameters of the old one.
     pub(crate) fn submodule_replaced(&mut self, old: Value, new: Value, at: ExprId) {
         let (Value::Object(old), Value::Object(new)) = (old, new) else { return };
         if old == new || self.modules.optimizers.is_empty() || self.constructing() {
@@ -135,11 +135,11 @@ impl Interp<'_> {
         }
     }
 
-    /// `fully_shard(model)` and its kin, after the optimizer was given the parameters from before.
+    /// `fully_shard(model)` and similar functions, if an optimizer already has the parameters that they replace.
     pub(crate) fn parameters_replaced(&mut self, args: &Args, e: ExprId) {
         let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
-        // fairscale then cuts down each parameter where it is (`_shard_parameters_` in fairscale/nn/data_parallel/
-        // fully_sharded_data_parallel.py).
+        // With `flatten_parameters=False`, fairscale shards each parameter in place (`_shard_parameters_` in
+        // fairscale/nn/data_parallel/fully_sharded_data_parallel.py).
         if matches!(
             args.keyword("flatten_parameters"),
             Some((Value::Bool(crate::flow::domain::diagram::FALSE), _))

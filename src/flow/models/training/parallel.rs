@@ -14,7 +14,7 @@ use crate::span::Place;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `nn.DataParallel(model)` of one of several models, whichever it is.
+    /// `nn.DataParallel(model)`, where `model` is one of several alternatives.
     pub(crate) fn each_wrapped(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let Some((models, _)) = args.get(0, "module") else { return self.result_of(e) };
         self.each(models, &mut |i, model| {
@@ -23,7 +23,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `device_ids=ids if cuda else None`: each of them, on its own path.
+    /// `device_ids=ids if cuda else None`: wraps once for each alternative, on its own path.
     pub(crate) fn for_each_ids(&mut self, args: &Args, wrap: &mut dyn FnMut(&mut Self, &Args)) {
         match args.get(1, "device_ids") {
             Some((ids @ Value::Choice(_), _)) => {
@@ -36,7 +36,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `nn.DataParallel(model)`: with one GPU it moves the model there itself, with more it must be there already.
+    /// `nn.DataParallel(model)`: with one GPU it moves the model there. With more, the model must already be there.
     pub(crate) fn data_parallel(&mut self, args: &Args, e: ExprId) {
         let Some((wrapped, _)) = args.get(0, "module") else { return };
         let Value::Object(id) = wrapped else { return self.scatters_outside(wrapped) };
@@ -66,7 +66,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `nn.DataParallel`, and `DistributedDataParallel` that has been given devices, bring their inputs there.
+    /// The arguments after `nn.DataParallel`, or `DistributedDataParallel` with devices, has moved them to the module's device.
     pub(crate) fn scattered(&mut self, id: ObjId, args: &Args) -> Option<Args> {
         let when = self.modules.scattering.iter().find(|s| s.0 == id)?.1;
         let device = self.module_device(id, 0);
@@ -80,7 +80,7 @@ impl Interp<'_> {
                     let device = self.ite_device(when, device, t.device);
                     *v = self.tensor(crate::flow::domain::value::Tensor { device, ..t });
                 }
-                // Wherever the other parts of its batch went, this one may stay behind.
+                // Other parts of its batch may be on another device than this part.
                 Value::Outer(o) => {
                     self.evidence.brought_along.insert(o);
                 }
@@ -90,7 +90,7 @@ impl Interp<'_> {
         Some(args)
     }
 
-    /// From here on the module brings its inputs to where it is.
+    /// From here on, the module moves its inputs to its own device.
     pub(crate) fn scatters_here(&mut self, id: ObjId) {
         let path = self.path;
         match self.modules.scattering.iter().position(|s| s.0 == id) {
@@ -99,7 +99,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `model = model.module`: nobody has the wrapper any more. What a function was given others may still have.
+    /// `model = model.module`: the program drops the wrapper. Other code may still have a wrapper that is a parameter here.
     pub(crate) fn unwraps(&mut self, target: ExprId, value: ExprId, v: Value) {
         let ir = &self.linked().ir;
         let params = &ir.function(self.here().func).params;
@@ -137,7 +137,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `model.module(x)`: past the wrapper, which brings no inputs along then.
+    /// `model.module(x)`: calls the module without the wrapper, which would move the inputs.
     pub(crate) fn calls_wrapped(&mut self, id: ObjId, e: ExprId) -> bool {
         if !self.modules.scattering.iter().any(|s| s.0 == id)
             && !self.modules.wrapped.iter().any(|w| w.0 == id)
@@ -156,7 +156,7 @@ impl Interp<'_> {
         whole == Value::Object(id)
     }
 
-    /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.
+    /// A call of a module in `nn.DataParallel`. On a machine with two GPUs or more, the module must be on the first one.
     pub(crate) fn check_wrapped(&mut self, id: ObjId) {
         let Some(&(_, place, when)) = self.modules.wrapped.iter().find(|w| w.0 == id) else { return };
         let two = self.at_least(2);
@@ -164,7 +164,7 @@ impl Interp<'_> {
         self.check_on_gpu(id, wrapped, "DataParallel", place);
     }
 
-    /// `DistributedDataParallel(model, device_ids=[i])` of a model that is not there.
+    /// `DistributedDataParallel(model, device_ids=[i])`. Reports a model that is not on that GPU.
     pub(crate) fn distributed_parallel(&mut self, args: &Args, e: ExprId) {
         if let Some((given, _)) = args.get(1, "device_ids")
             && let Some(&[id]) = self.exact_elements(given).as_deref()
@@ -180,7 +180,7 @@ impl Interp<'_> {
         let ids = self.exact_elements(given);
         let named = ids.as_ref().is_some_and(|ids| !ids.is_empty());
         let (one, place) = (self.at_least(1), self.place(e));
-        // Where no group has been started it raises for that, whatever the machine (torch/nn/parallel/distributed.py).
+        // Without a process group, the call raises on every machine (torch/nn/parallel/distributed.py).
         let started = self.devices.group_started.unwrap_or(TRUE);
         let grouped = self.d.and(one, started);
         let Value::Object(id) = wrapped else {
@@ -192,7 +192,7 @@ impl Interp<'_> {
         if !self.is_module_object(id) || ids.as_ref().is_some_and(|ids| ids.is_empty()) {
             return;
         }
-        // It takes its inputs there itself (`_pre_forward` in torch/nn/parallel/distributed.py).
+        // The wrapper moves its inputs to the GPU (`_pre_forward` in torch/nn/parallel/distributed.py).
         self.scatters_here(id);
         if named {
             self.check_on_gpu(id, grouped, WRAPPER, place);
@@ -216,7 +216,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Tells of a model that is wrapped where it is on the CPU.
+    /// Reports a model that is on the CPU when it is wrapped. True if it is reported.
     fn tell_wrapped(
         &mut self,
         device: Dd,
@@ -229,7 +229,7 @@ impl Interp<'_> {
                 continue;
             }
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            // Of one model of many, it is there where another one was chosen: without room for that, nothing is known.
+            // For one of several models, this needs the condition that selects it. If the diagram has no room for that, nothing is known.
             let Some(bad) = self.d.ite(here, there, crate::flow::domain::diagram::FALSE) else { continue };
             let Some(bite) = self.bite(bad, false) else { continue };
             let chain = self.chain(origin);
@@ -239,7 +239,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Where a model is of which nobody here sees the class, and which a move has left there; nothing if nobody has moved it.
+    /// The device to which the program moved a model of an unknown class. `None` if it did not move it.
     fn moved_outside(&self, wrapped: Value) -> Option<Dd> {
         let moved = match wrapped {
             Value::Outer(o) => self.as_moved(o)?,

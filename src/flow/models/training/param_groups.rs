@@ -1,4 +1,4 @@
-//! What `param_groups` of an optimizer holds: a dict for each group, with the parameters under `"params"`.
+//! The value of an optimizer's `param_groups`: a dict for each group, with the parameters under `"params"`.
 
 use crate::flow::domain::value::{NO_ORIGIN, ObjId, Value};
 use crate::flow::machine::Interp;
@@ -10,11 +10,11 @@ use crate::sym::Sym;
 const DICT: ObjKind = ObjKind::Dict { module: false };
 
 impl Interp<'_> {
-    /// What `param_groups` is of an optimizer that is given these parameters.
+    /// The value of `param_groups` for an optimizer that receives these parameters.
     pub(crate) fn groups_of(&mut self, (params, at): (Value, ExprId), e: ExprId) -> Value {
         let params = self.builtin_list(params, at, e);
         match params {
-            // Groups, as dicts, are what they are.
+            // The program passes the groups as dicts.
             Value::Object(list) if self.holds_dicts(list) => params,
             params => {
                 let key = Value::Str(Sym::new("params"), NO_ORIGIN);

@@ -1,6 +1,6 @@
-//! Modules that are handed to what runs them once and writes down what they do: `torch.onnx.export(module, args)`.
+//! Functions that call a module once and record its operations: `torch.onnx.export(module, args)`.
 //!
-//! That is a call of the module with these arguments, and for many a module the only one.
+//! That is a call of the module with these arguments, and often the only call in a project.
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
@@ -8,7 +8,7 @@ use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 
-/// Functions that run a module, and what they call its arguments.
+/// Functions that call a module, with the name of their parameter for its arguments.
 const TRACERS: &[(&str, &str)] = &[
     ("torch.onnx.export", "args"),
     ("torch.onnx.dynamo_export", "args"),
@@ -17,7 +17,7 @@ const TRACERS: &[(&str, &str)] = &[
 ];
 
 impl Interp<'_> {
-    /// A call of something outside: if it runs a module, so does this.
+    /// A call of an external function. If that function calls a module, the engine calls the module, too.
     pub(crate) fn traces(&mut self, callee: &str, args: &Args, e: ExprId) {
         let Some(&(_, name)) = TRACERS.iter().find(|t| t.0 == callee) else { return };
         let module = args
@@ -37,7 +37,7 @@ impl Interp<'_> {
                 None => return,
             },
         };
-        // A dict at the end has arguments by name.
+        // A dict as the last item holds keyword arguments.
         let named = |&(v, _): &(Value, ExprId)| matches!(v, Value::Object(o) if matches!(self.obj(o).kind, ObjKind::Dict { .. }));
         if positional.iter().any(named) || args.keyword("kwargs").is_some() {
             return;

@@ -1,4 +1,4 @@
-//! Whether a value is a device, or the text of one.
+//! Whether a value is a `torch.device` or a string that names one.
 
 use crate::flow::domain::value::{Device, OuterKey, Value};
 use crate::flow::machine::Interp;
@@ -16,7 +16,7 @@ impl Interp<'_> {
         !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, d, _)| known(d))
     }
 
-    /// Is the value, here or for another caller, perhaps a string?
+    /// May the value be a string, here or for another caller?
     pub(crate) fn may_be_text(&self, v: Value, at: ExprId) -> bool {
         let text = |v: Value| match v {
             Value::Str(..) | Value::Host(crate::flow::domain::value::Host::Text) => true,
@@ -33,7 +33,7 @@ impl Interp<'_> {
         self.values_of(v).into_iter().any(text) || self.is_declared_text(at)
     }
 
-    /// Does a parameter of that name, of the function or of the object's constructor, take strings?
+    /// Does a parameter with the name of the expression take strings? It may belong to the function or to the object's constructor.
     fn is_declared_text(&self, at: ExprId) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(at) {
@@ -51,7 +51,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the function compare the variable with a device as well, or with a string that names none?
+    /// Does the function also compare the variable with a `torch.device`, or with a string that names no device?
     fn is_one_of_several(&self, var: Var) -> bool {
         let ir = &self.linked().ir;
         let exprs = &ir.function(self.here().func).exprs;
@@ -68,7 +68,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `torch.device("cuda")`, written there.
+    /// Is the expression `torch.device("cuda")`?
     pub(crate) fn is_bare_cuda(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Call(c) = ir.expr(e) else { return false };
@@ -93,7 +93,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is the expression certainly a `torch.device` (a tensor's one, if `any` is false)?
+    /// Is the expression certainly a `torch.device`? With `any` false, only the device of a tensor counts.
     pub(crate) fn is_device_object(&mut self, e: ExprId, any: bool) -> bool {
         match self.linked().ir.expr(e) {
             Expr::Attr { base, name } if name == self.known.device => {
@@ -120,13 +120,13 @@ impl Interp<'_> {
         matches!(var, Var::Local(slot) if function.params.iter().any(|p| p.slot == slot))
     }
 
-    /// Is it what this caller gives, where others may give another device?
+    /// Is it the argument of this call, where other callers may pass another device?
     pub(crate) fn is_given_by_caller(&self, e: ExprId) -> bool {
         matches!(self.linked().ir.expr(e), Expr::Var(var) if self.is_parameter(var))
             && self.here().site.is_some()
     }
 
-    /// Has the variable been given nothing but `torch.device(…)`, after what it was first?
+    /// Are all values that the function assigns to the variable a `torch.device(…)`?
     fn holds_device_object(&self, var: Var) -> bool {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func);

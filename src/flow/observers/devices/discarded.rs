@@ -1,4 +1,4 @@
-//! Results of transfers that nobody keeps, and questions that are not called.
+//! Results of transfers that the program discards, and availability checks without a call.
 
 use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::event::{Bite, Kind};
@@ -11,7 +11,7 @@ use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 
 impl Interp<'_> {
-    /// `if torch.cuda.is_available:`. Gives what was meant, so that what it was to guard is not reported besides.
+    /// `if torch.cuda.is_available:`. Returns the condition that the author meant, so that no rule reports the guarded code, too.
     pub(crate) fn check_uncalled(&mut self, e: ExprId, v: Value) -> Option<Cond> {
         let Value::External(path) = v else { return None };
         let fact = torch::call(path).and_then(|f| f.accelerator)?;
@@ -32,7 +32,7 @@ impl Interp<'_> {
         Some(there)
     }
 
-    /// `x.to(device)` as a statement.
+    /// Reports `x.to(device)` as a statement.
     pub(crate) fn check_discarded(&mut self, e: ExprId, v: Value) {
         if !matches!(v, Value::Tensor(_) | Value::Choice(_)) {
             return;
@@ -55,8 +55,8 @@ impl Interp<'_> {
         if name.as_str() == "to" && !self.names_target(ir.call(call)) {
             return;
         }
-        // `torch.zeros(1).cuda()`, `step(x).cpu()`: nobody else has what was copied. That is a way to ask whether it works,
-        // or to wait until it is done.
+        // `torch.zeros(1).cuda()`, `step(x).cpu()`: no variable holds the tensor that is copied. Such code tests whether the device works,
+        // or waits until the work is done.
         if let Expr::Call(made_by) = ir.expr(base) {
             let callee = ir.call(made_by).func;
             let external =
@@ -73,7 +73,7 @@ impl Interp<'_> {
         if self.comes_of_no_tensor(base) {
             return;
         }
-        // Only where the receiver itself is shown to be a tensor: modules and batches do move.
+        // The receiver itself must be a tensor, because `.to()` moves modules and some batches in place.
         let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
         else {
             return;
@@ -91,7 +91,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a module's parameter, whichever it is?
+    /// Is every possible value of the expression a module's parameter?
     fn holds_parameter(&mut self, base: ExprId) -> bool {
         self.run.muted += 1;
         let v = self.eval(base);
@@ -102,7 +102,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Has it been given attributes, like a batch that is an object of its own?
+    /// Does code set attributes on the value, as on a batch object?
     fn has_own_fields(&mut self, base: ExprId) -> bool {
         if self.modules.with_fields.is_empty() {
             return false;
@@ -113,7 +113,7 @@ impl Interp<'_> {
         self.values_of(v).into_iter().any(|v| self.modules.with_fields.contains(&v))
     }
 
-    /// `batch.detach()`, where `batch` has a `source`, too: it may have made that of itself, or in place.
+    /// `batch.detach()`, where `batch` also has an attribute `source`: it is no tensor, and its methods may work in place.
     fn comes_of_no_tensor(&mut self, base: ExprId) -> bool {
         self.run.muted += 1;
         let v = self.eval(base);
@@ -127,7 +127,7 @@ impl Interp<'_> {
         })
     }
 
-    /// What loops draw that the expression may be: a batch, which may have fields and a way of its own to move.
+    /// The possible values of the expression that are batches from a loop. A batch may have attributes and its own method to move.
     fn drawn_in(&mut self, base: ExprId) -> Vec<crate::flow::domain::value::OuterId> {
         self.run.muted += 1;
         let v = self.eval(base);
@@ -139,7 +139,7 @@ impl Interp<'_> {
         self.values_of(v).into_iter().filter_map(drawn).collect()
     }
 
-    /// Does `.to(…)` name a device (and not only a dtype)?
+    /// Does this call of `.to(…)` name a device, and not only a dtype?
     pub(crate) fn names_target(&mut self, call: crate::ir::Call<'_>) -> bool {
         self.run.muted += 1;
         let args = self.arguments(call);
@@ -149,7 +149,7 @@ impl Interp<'_> {
         target.is_some()
     }
 
-    /// What must turn out to be tensors for the receiver to be one, whichever it is; `None` if it may be another thing.
+    /// The outside values that must be tensors for the receiver to be one. `None` if the receiver may be something else.
     fn discarded_proof(&mut self, base: ExprId) -> Option<Vec<crate::flow::domain::value::OuterId>> {
         self.run.muted += 1;
         let v = self.eval(base);
@@ -168,8 +168,8 @@ impl Interp<'_> {
         Some(needs)
     }
 
-    /// What the value may be where it has the attribute that is asked for: not `None`, whether that is written or what an outside
-    /// thing is there.
+    /// The possible values of `v` where it has the attribute that the code reads. That excludes `None`, both as a value and as an
+    /// outside value that a test found to be `None`.
     fn values_but_none(&mut self, v: Value) -> Vec<Value> {
         let Value::Choice(d) = v else { return vec![v] };
         let mut leaves = Vec::new();
@@ -197,7 +197,7 @@ impl Interp<'_> {
         values
     }
 
-    /// Batches of PyTorch Geometric are objects, which `.to()` moves in place (torch_geometric/data/data.py, `apply`).
+    /// Does the file import PyTorch Geometric? `.to()` moves its batches in place (torch_geometric/data/data.py, `apply`).
     pub(crate) fn batches_may_move(&self) -> bool {
         let of = |module: Sym| module.as_str().split('.').next() == Some("torch_geometric");
         self.linked().ir.imports.iter().any(|import| of(import.module))

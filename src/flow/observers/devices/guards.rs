@@ -1,4 +1,4 @@
-//! Uses of accelerators, and what guards them: checks and contexts.
+//! Uses of accelerators, and their guards: checks and context managers.
 
 use crate::flow::domain::atom::{backend, gpus_at_least};
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
@@ -13,7 +13,7 @@ use crate::torch::{self, Accelerator, Without};
 use crate::world::Backend;
 
 impl Interp<'_> {
-    /// A tensor or module really goes to this device (or a query really asks it).
+    /// A tensor or module moves to this device, or a query asks it for something.
     pub(crate) fn check_use(&mut self, device: Dd, e: ExprId, how: UseKind, what: &str) {
         if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory) {
             self.device_work(device);
@@ -60,7 +60,7 @@ impl Interp<'_> {
         how: UseKind,
         what: &str,
     ) {
-        // What failed here does not go on: after it, the accelerator was there.
+        // A failure here ends the path. So after this use, the accelerator was there.
         let needed = match (backend, index) {
             (None, Some(i)) if i > 0 => self.d.atom(gpus_at_least(i + 1)),
             (b, _) => self.available(b),
@@ -85,7 +85,7 @@ impl Interp<'_> {
         });
         let fewer = index.filter(|&i| i > 0 && backend.is_none());
         let bite = match (bite, fewer) {
-            // `cuda:1` bites with one GPU as with none.
+            // `cuda:1` fails with one GPU just as with none.
             (Some(b), Some(i)) => Some(Bite { world: crate::world::World::FewerGpus(i + 1), ..b }),
             (b, _) => b,
         };
@@ -97,7 +97,7 @@ impl Interp<'_> {
                 self.emit(Kind::Shadowed { first, origin }, place, bite, Vec::new());
                 return;
             }
-            // What a use before it explains, on whichever way, is not told again for machines that have CUDA.
+            // Where an earlier use already raises on every path, do not report this one for machines with CUDA either.
             if !self.only_in_shadows(bad) {
                 self.check_pinned(here, origin, backend, index, e, how, what);
             }
@@ -124,7 +124,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `if not x.is_cuda: x = x.cuda()` brings there what is elsewhere, and asks nothing of the machine.
+    /// `if not x.is_cuda: x = x.cuda()` tests where the tensor is, and not what the machine has.
     fn asks_where_it_is(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(e);
@@ -134,7 +134,7 @@ impl Interp<'_> {
         })
     }
 
-    /// What follows a use that raises is not reached, but in the shadow of that use. (Each index that is written down
+    /// Code after a use that raises is reached only under the `Shadow` atom of that use. (Each device index in the source
     /// is a cause of its own.)
     pub(crate) fn cast_shadow(&mut self, place: Place, here: Cond, needed: Cond) {
         let reported = self.events.last().is_some_and(|p| !p.event.is_guess());
@@ -149,7 +149,7 @@ impl Interp<'_> {
         self.path = self.d.and(self.path, fine);
     }
 
-    /// Was the device written down in the function that is interpreted? What another one has decided stands in no branch here.
+    /// Does the current function contain the literal of the device? A device from another function depends on no branch here.
     fn is_decided_here(&self, origin: OriginId) -> bool {
         let ir = &self.linked().ir;
         let whole = self.here().func.0 == 0;
@@ -157,8 +157,8 @@ impl Interp<'_> {
         self.literal_of(origin).is_none_or(|p| p.file == ir.file && (whole || function.contains(p.span)))
     }
 
-    /// Do the branches around ask about the machine, here or where this was called? What a helper has asked before it returned says
-    /// what it has made, and nothing of what is done with that.
+    /// Do the branches around the use, here or at its callers, test the machine? A test that a helper made before it returned
+    /// explains the helper's result, and not this use of it.
     fn is_asked_around(&mut self, origin: OriginId, e: ExprId, absent: Cond) -> bool {
         let outermost = self.frames.iter().rev().find(|f| f.site.is_none()).map(|f| f.entry);
         if self.here().func.0 == 0 || outermost.is_some_and(|entry| self.d.implies(entry, absent)) {
@@ -179,7 +179,7 @@ impl Interp<'_> {
         asked
     }
 
-    /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.
+    /// Where CUDA is absent, does the path imply another back end? Then the program tested for that back end.
     pub(crate) fn only_another(&mut self, reached: Cond, absent: Cond) -> bool {
         let without = self.d.and(reached, absent);
         without != FALSE
@@ -189,8 +189,8 @@ impl Interp<'_> {
             })
     }
 
-    /// `if torch.cuda.is_available(): x = x.cuda()` in a method of a module: on a machine with two GPUs the module may be
-    /// on the other one. In a constructor the whole module is still to be moved.
+    /// `if torch.cuda.is_available(): x = x.cuda()` in a method of a module: on a machine with two GPUs, the module may be
+    /// on the other GPU. In a constructor, the caller has yet to move the whole module.
     #[expect(clippy::too_many_arguments, reason = "one use with all its parts")]
     pub(crate) fn check_pinned(
         &mut self,
@@ -207,9 +207,9 @@ impl Interp<'_> {
             || !matches!(how, UseKind::Transfer | UseKind::Factory)
             || !self.in_module()
             || self.constructing()
-            // A script has put the module somewhere: what does not fit there is a mismatch.
+            // A script has already put the module on a device. A tensor on another device is a mismatch there.
             || !self.run.symbolic
-            // What else the method puts there has shown before whether the module is somewhere else.
+            // Another tensor on this device shows that the module is there, too.
             || self.is_module_on(Device::Cuda(index))
         {
             return;
@@ -237,7 +237,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Where the device was written down.
+    /// The place of the oldest literal among the device's origins.
     pub(crate) fn literal_of(&self, origin: OriginId) -> Option<Place> {
         let mut at = origin;
         let mut found = None;
@@ -251,7 +251,7 @@ impl Interp<'_> {
         found
     }
 
-    /// Entering a context manager; true when it sets the default device until the block ends.
+    /// The program enters a context manager. True if that sets the default device until the block ends.
     pub(crate) fn enter(&mut self, manager: Value, e: ExprId) -> bool {
         match manager {
             Value::Device(d) => {
@@ -281,7 +281,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `with Init(device=device):` may decide where things are made in the block. PyTorch's own managers are known.
+    /// `with Init(device=device):` may set the device of what the block makes. The engine knows PyTorch's own context managers.
     fn is_given_a_device(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let crate::ir::Expr::Call(id) = ir.expr(e) else { return false };
@@ -295,7 +295,7 @@ impl Interp<'_> {
                 .any(|a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "device"))
     }
 
-    /// `with torch.cuda.device(1):` asks for the device when it is entered.
+    /// `with torch.cuda.device(1):` uses the device when the block begins.
     pub(crate) fn enter_call(&mut self, e: ExprId) {
         let linked = self.linked();
         let ir = &linked.ir;
@@ -322,7 +322,7 @@ impl Interp<'_> {
         self.use_of_device(device, None, e, UseKind::Query, &format!("`with {path}`"));
     }
 
-    /// A test by its key, as [`Interp::truth`] makes them.
+    /// The condition of a test, with the key that [`Interp::truth`] would give it.
     pub(crate) fn keyed_test(&mut self, test: crate::flow::machine::Test, at: ExprId) -> Cond {
         let atom = match self.tests.atoms.get(&test) {
             Some(&a) => a,

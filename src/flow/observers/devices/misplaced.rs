@@ -1,4 +1,4 @@
-//! What stands where a device belongs and is none, and devices where something else belongs: all of it raises.
+//! Other values where PyTorch wants a device, and devices where PyTorch wants another value. All of them raise.
 
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::diagram::TRUE;
@@ -13,22 +13,22 @@ use crate::sym::Sym;
 use crate::torch::CallFact;
 
 impl Interp<'_> {
-    /// Something is used where PyTorch wants a device.
+    /// The program passes a value where PyTorch wants a device.
     pub(crate) fn check_device_given(&mut self, v: Value, e: ExprId) {
         self.check_device_string(v, e);
         self.check_manager_given(v, e);
         self.check_number_given(v, e);
     }
 
-    /// `x.cuda(True)`, as if it asked for something to be done or not: no device is a truth value, and PyTorch takes none for a number.
+    /// `x.cuda(True)`: the author took the argument for a switch. PyTorch accepts no Boolean as a device number.
     pub(crate) fn check_truth_given(&mut self, v: Value, at: ExprId) {
         if matches!(v, Value::Bool(TRUE | FALSE)) {
             self.tell_misplaced(Misplaced::Truth, TRUE, Vec::new(), at);
         }
     }
 
-    /// `x.to(torch.cuda.device(0))`: that switches the current device in a `with`, and is no device. What asks CUDA itself
-    /// takes its number (torch/cuda/_utils.py, `_get_device_index`).
+    /// `x.to(torch.cuda.device(0))`: that is a context manager, which switches the current device, and no device. Functions of
+    /// `torch.cuda` accept it and use its number (torch/cuda/_utils.py, `_get_device_index`).
     fn check_manager_given(&mut self, v: Value, e: ExprId) {
         let Value::Outer(o) = v else { return };
         let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return };
@@ -43,7 +43,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `y.to(x.get_device())`: on the CPU that is -1, and no device has a negative number.
+    /// `y.to(x.get_device())`: on the CPU that is -1, which is no valid device number.
     fn check_number_given(&mut self, v: Value, e: ExprId) {
         let Value::Device(d) = v else { return };
         if !self.is_device_number(d) {
@@ -51,14 +51,14 @@ impl Interp<'_> {
         }
         let free = |o| self.t.get_outer(o).with.is_none();
         let leaves = self.device_leaves(d);
-        // Something that is wherever who calls wants it is on the CPU on a machine without an accelerator.
+        // A tensor whose device the caller decides is on the CPU on a machine without an accelerator.
         let somewhere = leaves.iter().any(|&(_, d, _)| matches!(d, Device::Of(o) if free(o)));
         let known = leaves.iter().all(|&(_, d, _)| d != Device::Unknown);
         if !known {
             return;
         }
         let mut bad = self.d.where_leaf(d, &mut |p| self.t.places.get(p).0 == Device::Cpu);
-        // Others have a method of that name as well.
+        // Classes other than tensors have a method of that name, too.
         let tensors = if bad == FALSE {
             leaves
                 .iter()
@@ -79,7 +79,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.autocast(x.device)`: it wants the type of a device as a text, and refuses a `torch.device`.
+    /// `torch.autocast(x.device)`: PyTorch wants the device type as a string here, and refuses a `torch.device`.
     pub(crate) fn check_autocast_type(&mut self, path: Sym, args: &Args, e: ExprId) {
         if path.as_str() != "torch.autocast" || self.run.muted > 0 {
             return;
@@ -90,7 +90,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.cuda.set_device(torch.device("cuda"))`: it wants to know which one (torch/_utils.py, `_get_device_index`).
+    /// `torch.cuda.set_device(torch.device("cuda"))`: PyTorch wants a device with an index (torch/_utils.py, `_get_device_index`).
     pub(crate) fn check_index_wanted(&mut self, fact: &CallFact, args: &Args) {
         let Some(wanted) = fact.accelerator.filter(|a| a.wants_index).and_then(|a| a.device) else { return };
         let Some((v, at)) = args.get(usize::from(wanted.position), wanted.name.as_str()) else { return };
@@ -98,7 +98,7 @@ impl Interp<'_> {
             Value::Str(s, _) if matches!(s.as_str(), "cuda" | "xpu") => TRUE,
             Value::Device(d) => {
                 let (places, origins) = (&self.t.places, &self.t.origins);
-                // A tensor's device has an index, however it came there.
+                // The device of a tensor has an index, even if the tensor moved there with a bare `cuda`.
                 self.d.where_leaf(d, &mut |p| {
                     let (device, origin) = *places.get(p);
                     device == Device::Cuda(None) && origins.get(origin.0).reason == Reason::Literal
@@ -111,8 +111,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.load(path, map_location=rank)`: what is no device, text or mapping is called (torch/serialization.py,
-    /// `_get_restore_location`), and a number cannot be.
+    /// `torch.load(path, map_location=rank)`: PyTorch calls every location that is no device, string or dict
+    /// (torch/serialization.py, `_get_restore_location`). A number is not callable.
     pub(crate) fn check_location(&mut self, location: Option<(Value, ExprId)>) {
         let Some((v, at)) = location else { return };
         let number = match v {
@@ -125,7 +125,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `"cuda" in x.device`: a device holds nothing that could be looked for.
+    /// `"cuda" in x.device`: a `torch.device` does not support `in`.
     pub(crate) fn check_looked_in(&mut self, op: CmpOp, left: Value, right: (Value, ExprId), e: ExprId) {
         if !matches!(op, CmpOp::In | CmpOp::NotIn) || self.run.muted > 0 {
             return;
@@ -136,20 +136,20 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a `torch.device`, for every caller and in every world?
+    /// Is it a `torch.device` for every caller and in every world?
     fn is_surely_device(&mut self, v: Value, at: ExprId) -> bool {
-        // `settings.device` of something that nobody knows is as often a text.
+        // `settings.device` of an unknown object is often a string.
         !self.may_be_text(v, at)
             && (self.is_device_of_parameter(at) || self.is_known_device(v) || self.is_device_object(at, true))
     }
 
-    /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors. So are weights, in a file that uses PyTorch:
-    /// `layers[i].weight.device`.
+    /// `next(model.parameters()).device`, for any model: `parameters()` returns tensors. In a file that imports PyTorch,
+    /// weights are tensors, too: `layers[i].weight.device`.
     pub(crate) fn is_device_of_parameter(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(e) else { return false };
         if let Expr::Attr { name: of, .. } = ir.expr(base) {
-            // Other libraries' weights may have devices that are texts.
+            // Weights of other libraries may have a device that is a string.
             let of_torch = |m: &str| m == "torch" || m.starts_with("torch.");
             return name == self.known.device
                 && matches!(of.as_str(), "weight" | "bias")
@@ -165,7 +165,7 @@ impl Interp<'_> {
             && matches!(ir.expr(next.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "next")
     }
 
-    /// `x.to("cude:0")`, whatever `x` is: nothing else is written so.
+    /// Reports `x.to("cude:0")` for any `x`: only a device is written that way.
     pub(crate) fn check_misspelt(&mut self, v: Value, e: ExprId) {
         let Value::Str(s, _) = v else { return };
         let Some((kind, index)) = s.as_str().split_once(':') else { return };
@@ -175,7 +175,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `bad`: where it raises, if `tensors` turn out to be some.
+    /// Reports a value in the wrong place. `bad` is the condition under which it raises, if all of `tensors` are tensors.
     fn tell_misplaced(
         &mut self,
         what: Misplaced,

@@ -1,4 +1,4 @@
-//! Observers of uses of devices: guards, spelling, what stands where no device belongs.
+//! Observers of uses of devices: guards, spelling, and values in a place where PyTorch wants another kind of value.
 
 pub(crate) mod device_text;
 pub(crate) mod discarded;

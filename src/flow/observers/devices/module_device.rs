@@ -1,4 +1,4 @@
-//! `.device` of modules, which have none, and devices that go along with a value.
+//! `.device` of modules, which do not have it, and CPU tensors that are passed to collectives of NCCL.
 
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, ObjId, Value};
@@ -8,7 +8,7 @@ use crate::ir::{Expr, ExprId, FuncKind, Stmt, Var};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `model.device` of an `nn.Module` that has none.
+    /// Reports `model.device` for an `nn.Module` without such an attribute. True if it is reported.
     pub(crate) fn check_module_device(&mut self, id: ObjId, e: ExprId) -> bool {
         let known = match self.obj(id).kind {
             ObjKind::ForeignModule(Some(_)) => true,
@@ -16,11 +16,11 @@ impl Interp<'_> {
             ObjKind::Module => self.obj(id).class.is_some_and(|k| self.defines_no_device(k)),
             _ => false,
         };
-        // What a method reads of its own object, a subclass or whoever made it may have set.
+        // For `self.device`, a subclass or the code that made the object may have set the attribute.
         if !known || self.obj(id).outer.is_some() || self.in_module() || self.asked_whether() {
             return false;
         }
-        // `DistributedDataParallel` has one (torch/nn/parallel/distributed.py), and stands for what it wraps.
+        // `DistributedDataParallel` has a `device` (torch/nn/parallel/distributed.py), and here it is the same object as its module.
         let wrapped =
             self.modules.wraps.get(&id).map_or(crate::flow::domain::diagram::FALSE, |wraps| wraps[1]);
         let plain = self.d.not(wrapped);
@@ -46,17 +46,17 @@ impl Interp<'_> {
             && !self.sets_device(self.entry, key)
     }
 
-    /// Does its class set an attribute `device` of its own?
+    /// Does the object's class set an attribute `device`?
     pub(crate) fn has_own_device(&self, id: crate::flow::domain::value::ObjId) -> bool {
         self.obj(id)
             .class
             .is_some_and(|key| self.program.class(key).mro.iter().any(|k| self.sets_device(k.module, key)))
     }
 
-    /// Does the file set an attribute `device` of what may be an object of the class, by name or by a name that is not known?
+    /// Does the file set an attribute `device` on what may be an object of the class, directly or with a computed name?
     fn sets_device(&self, module: crate::link::ModIdx, key: crate::link::ClassKey) -> bool {
         let ir = &self.program.get(module).ir;
-        // `self.device = …` sets that of the class that it is in.
+        // `self.device = …` belongs to the class around it.
         let of_another = |base: ExprId| {
             let function = ir.function(ir.function_around(base));
             let own = ir.expr(base) == Expr::Var(Var::Local(0)) && function.kind == FuncKind::Function;
@@ -76,7 +76,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does the function ask whether there is such an attribute, or catch that there is none?
+    /// Does the function test whether the attribute exists, or catch the error that it does not?
     fn asked_whether(&self) -> bool {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func).span;
@@ -88,11 +88,11 @@ impl Interp<'_> {
             })
     }
 
-    /// A CPU tensor is given to a collective of an NCCL group, or of one that is made elsewhere.
+    /// A value is passed to a collective. Reports CPU tensors if the group uses NCCL, or if other code makes the group.
     pub(crate) fn check_collective(&mut self, v: Value, e: ExprId, what: &str) {
         match self.store.get(self.devices.nccl) {
             Value::Bool(nccl) => self.check_carried(v, e, what, nccl),
-            // Some ways here have made a group.
+            // Some paths to this point have made a group.
             made @ Value::Choice(_) => {
                 let nccl = self.each(made, &mut |_, v| match v {
                     Value::Bool(_) => v,
@@ -115,14 +115,14 @@ impl Interp<'_> {
         }
     }
 
-    /// Has nothing here made the group, or looked at what kind it is?
+    /// Does other code make the group? That is so if this code neither makes it nor reads its back end.
     fn is_group_elsewhere(&self) -> bool {
         let ir = &self.linked().ir;
         let looks = |name: &Sym| name.as_str().contains("backend");
         self.devices.group_started.is_none() && !ir.attributes.iter().any(looks)
     }
 
-    /// The same where the group is one of NCCL on this condition.
+    /// Reports CPU tensors that are passed to a collective, under the condition `nccl` that the group uses NCCL.
     pub(crate) fn check_carried(
         &mut self,
         v: Value,
@@ -155,7 +155,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The default group is made with this back end, from here on.
+    /// From here on, the default group uses this back end.
     pub(crate) fn remember_backend(&mut self, v: Value, at: ExprId) {
         let cond = self.chosen_nccl(v, at);
         if cond != crate::flow::domain::diagram::FALSE {

@@ -1,4 +1,4 @@
-//! Uses of an accelerator that comments or settings silence: none of them keeps a later one from being told.
+//! Uses of an accelerator that comments or settings suppress. A suppressed use does not hide later uses from the rules.
 
 use crate::finding::Code;
 use crate::flow::domain::event::UseKind;
@@ -8,8 +8,8 @@ use crate::span::Place;
 use crate::world::Backend;
 
 impl Interp<'_> {
-    /// Is what one of these rules says of the place silenced: there, where its device was decided, at a call that leads there, or in
-    /// all of the file that it is told in?
+    /// Is a finding of one of these rules at this place suppressed? The comment may be there, at the origin of the device, or at a call
+    /// that leads there. Settings may also switch the rule off for the whole file.
     pub(crate) fn is_silenced(&self, codes: &[Code], place: Place, origin: Option<Place>) -> bool {
         if self.program.silence.is_empty() {
             return false;
@@ -18,14 +18,14 @@ impl Interp<'_> {
         self.is_silenced_on(codes, place, &flow)
     }
 
-    /// The same, of what these places lead to.
+    /// The same, with the places of the flow as an argument.
     pub(crate) fn is_silenced_on(&self, codes: &[Code], place: Place, flow: &[Place]) -> bool {
         let silence = &self.program.silence;
         let file = self.program.get(self.entry).ir.file;
         silence.is_off(codes, file) || flow.iter().chain([&place]).any(|&p| silence.is_commented(codes, p))
     }
 
-    /// The rules that may tell of a use.
+    /// The rules that may report a use.
     pub(crate) fn rules_of_use(
         &self,
         backend: Option<Backend>,

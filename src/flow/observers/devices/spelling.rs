@@ -1,4 +1,4 @@
-//! Devices as values: strings that name none, comparisons that never hold, modules without a device.
+//! Devices as values: strings that name no device, and comparisons that never hold.
 
 use crate::flow::domain::diagram::{Cond, TRUE};
 use crate::flow::domain::event::{Compared, Kind};
@@ -7,9 +7,9 @@ use crate::flow::machine::Interp;
 use crate::ir::{CmpOp, Expr, ExprId, Module, Param, Var};
 use crate::sym::Sym;
 
-/// What PyTorch accepts in front of the colon.
+/// The device types that PyTorch accepts before the colon.
 const TYPES: &[&str] = &["cpu", "cuda", "mps", "xpu", "hpu", "xla", "meta", "ipu", "npu", "mtia"];
-/// What people write instead. Other names may be those of a plug-in.
+/// Common mistakes. Any other name may belong to a plug-in.
 const MISTAKES: &[&str] = &[
     "gpu",
     "gpus",
@@ -25,7 +25,7 @@ const MISTAKES: &[&str] = &[
     "cuda:cpu",
 ];
 
-/// Does `torch.device(text)` raise, whatever is installed?
+/// Does `torch.device(text)` raise on every installation?
 fn is_invalid(text: &str) -> bool {
     if let Some((kind, index)) = text.split_once(':')
         && TYPES.contains(&kind)
@@ -40,14 +40,14 @@ fn is_invalid(text: &str) -> bool {
         || crate::flow::query::type_names::is_misspelt(kind)
 }
 
-/// Do a parameter's default or annotation say that it may be a string?
+/// Does a parameter's default or annotation show that it may be a string?
 pub(crate) fn takes_text(ir: &Module, p: &Param) -> bool {
     let of_text = |span: crate::span::Span| {
         ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
             span.contains(at)
                 && match *e {
                     Expr::Var(Var::Unbound(n)) => n.as_str() == "str",
-                    // An annotation as a text.
+                    // An annotation that is a string.
                     Expr::Str(s) => s.as_str().contains("str"),
                     _ => false,
                 }
@@ -58,7 +58,7 @@ pub(crate) fn takes_text(ir: &Module, p: &Param) -> bool {
 }
 
 impl Interp<'_> {
-    /// `is_supa_available()` in the same file: who asks for it by its name may have a plug-in.
+    /// Does the file contain a name such as `is_supa_available()`? Code that tests for a device by its name may use a plug-in.
     fn is_asked_for(&self, device: &str) -> bool {
         let kind = device.split(':').next().unwrap_or_default();
         let asks = |name: Sym| {
@@ -70,12 +70,12 @@ impl Interp<'_> {
         named || ir.attributes.iter().any(|&name| asks(name))
     }
 
-    /// A string is used where PyTorch wants a device.
+    /// The program passes a value where PyTorch wants a device. Reports an invalid string.
     pub(crate) fn check_device_string(&mut self, v: Value, e: ExprId) {
         self.check_device_strings(v, TRUE, e);
     }
 
-    /// The same of each alternative, where it is that one: what a test before has dealt with is none of them.
+    /// The same for each alternative, under the condition `when` that selects it. An earlier test may have excluded alternatives.
     fn check_device_strings(&mut self, v: Value, when: Cond, e: ExprId) {
         match v {
             Value::Str(s, _)
@@ -97,13 +97,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the string stand in the source as it is? One that was put together may be there only on paths that the
+    /// Does the source contain the string? A string that the program builds may exist only on paths that the
     /// program's own checks exclude.
     fn is_written(&self, s: Sym) -> bool {
         [self.entry, self.here().module].into_iter().any(|m| self.program.get(m).ir.has_string(s))
     }
 
-    /// `text` names no device; without a text, it is the type of numbers.
+    /// Reports `text`, which names no device.
     pub(crate) fn tell_invalid(&mut self, text: &str, e: ExprId) {
         self.tell_invalid_where(text, TRUE, e);
     }
@@ -115,10 +115,10 @@ impl Interp<'_> {
         }
     }
 
-    /// `f"cuda:{device}"`, where `device` is one already.
+    /// Reports `f"cuda:{device}"` where `device` is a device already.
     pub(crate) fn check_device_in_string(&mut self, v: Value, e: ExprId) -> bool {
         let device = match v {
-            // Its number is what belongs there.
+            // The number of a device is right there.
             Value::Device(d) if self.is_device_number(d) => false,
             Value::Device(d) => self.device_leaves(d).iter().any(|(_, d, _)| {
                 matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
@@ -127,7 +127,7 @@ impl Interp<'_> {
                 .values_of(v)
                 .iter()
                 .all(|v| matches!(v, Value::Str(s, _) if crate::flow::models::devices::from_values::parse_device(s.as_str()).is_some())),
-            // An option, of which that is the default.
+            // An option whose default names a device.
             Value::Outer(o) => matches!(self.t.get_outer(o).default, Some(Value::Str(s, _))
                 if crate::flow::models::devices::from_values::parse_device(s.as_str()).is_some()),
             _ => false,
@@ -138,8 +138,8 @@ impl Interp<'_> {
         device
     }
 
-    /// `x.device == "cuda"`: a `torch.device` equals no string, and a tensor's has an index. What is told of is taken as it is
-    /// meant; gives whether they are unequal all the same: where only this caller gives a device, and others a string.
+    /// Reports `x.device == "cuda"`: a `torch.device` equals no string, and a tensor's device has an index. After a report, the comparison
+    /// counts as true where the author meant it. Returns true if the two differ without a report: another caller may pass a string.
     pub(crate) fn check_device_compare(
         &mut self,
         op: CmpOp,
@@ -186,7 +186,7 @@ impl Interp<'_> {
         false
     }
 
-    /// `differ`: where the two are never equal.
+    /// Reports a comparison. `differ` is the condition under which the two are never equal.
     pub(crate) fn tell_compared(&mut self, at: ExprId, with: String, how: Compared, differ: Cond) {
         if let Some(bite) = self.bite(differ, false) {
             let place = self.place(at);

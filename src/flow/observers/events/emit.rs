@@ -1,4 +1,4 @@
-//! Events: emitted with the calls that led there.
+//! Emits events, together with the calls that lead to them.
 
 use crate::flow::domain::event::{Bite, DeviceName, Entered, Event, Gives, Kind, Operand, Symbol};
 use crate::flow::domain::value::{Device, ObjId, OriginId, OuterId, Reason, Value};
@@ -9,7 +9,7 @@ use crate::link::ClassKey;
 use crate::span::Place;
 
 impl Interp<'_> {
-    /// Tells the rules, unless the outside things in `needs` turn out to be no tensors.
+    /// Emits an event for the rules. It is dropped later if the outside values in `needs` turn out not to be tensors.
     pub(crate) fn emit(&mut self, kind: Kind, place: Place, bite: Bite, needs: Vec<OuterId>) {
         let cuda_only = matches!(kind, Kind::Use { .. }) && self.through_cuda_only();
         let event = Event {
@@ -35,8 +35,8 @@ impl Interp<'_> {
         self.events.push(Pending { event, needs, about: Vec::new(), function: self.calls.callers.entry });
     }
 
-    /// Is one of the functions that lead here in a file that is plainly written for CUDA alone? Then nobody comes here
-    /// without it.
+    /// Is one of the functions on the call stack in a file that is written for CUDA only? Then no machine without CUDA
+    /// reaches this point.
     pub(crate) fn through_cuda_only(&mut self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -56,7 +56,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Does the name of a function around say that the caller wants an accelerator?
+    /// Does the name of a function on the call stack say that the caller wants an accelerator?
     fn asked_for(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -73,7 +73,7 @@ impl Interp<'_> {
         false
     }
 
-    /// The calls of modules that lead here without anything else in between.
+    /// The innermost frames of the call stack that are calls of modules, without any other call in between.
     fn module_calls(&self) -> Box<[Entered]> {
         let mut calls = Vec::new();
         let mut at = Some(self.frame);
@@ -93,7 +93,7 @@ impl Interp<'_> {
         calls.into()
     }
 
-    /// Where a module was made that nobody has moved since.
+    /// Where the program made a module, if no code has moved it since.
     fn made_at(&self, module: Value) -> Option<Place> {
         let Value::Object(id) = module else { return None };
         let Value::Device(device) = self.own(id) else { return None };
@@ -114,22 +114,22 @@ impl Interp<'_> {
         sites.into()
     }
 
-    /// The activation that called this one: calls nest, so it is the newest one that is still open below.
+    /// The index of the frame that called this one.
     fn caller_of(&self, frame: usize) -> Option<usize> {
         self.frames[frame].caller.map(|f| f.0 as usize)
     }
 
-    /// Is a method of an `nn.Module` being interpreted right here?
+    /// Is the current function a method of an `nn.Module`?
     pub(crate) fn in_module(&self) -> bool {
         self.class_here().is_some_and(|class| self.is_module_class(class))
     }
 
-    /// The same, or one of a class whose framework moves things.
+    /// Is the current function a method of an `nn.Module`, or of a class whose framework moves its tensors?
     pub(crate) fn in_class_that_moves(&self) -> bool {
         self.class_here().is_some_and(|class| self.is_module_class(class) || self.is_moved_for_user(class))
     }
 
-    /// The class whose method is being interpreted right here.
+    /// The class of the method that is being interpreted. A nested function belongs to the class around it.
     fn class_here(&self) -> Option<ClassKey> {
         let mut frame = self.here();
         loop {
@@ -140,7 +140,7 @@ impl Interp<'_> {
         }
     }
 
-    /// One side of a meeting, for messages.
+    /// One side of a mismatch, as messages show it.
     pub(crate) fn operand(&mut self, e: ExprId, device: Device, origin: OriginId) -> Operand {
         let symbol = match device {
             Device::Named(o) | Device::Of(o) => {
@@ -159,7 +159,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A device as messages name it.
+    /// A device, as messages name it.
     pub(crate) fn name_of_device(&self, device: Device) -> DeviceName {
         match device {
             Device::Cpu => DeviceName::Known("cpu".into()),
@@ -182,7 +182,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a list, with tensors in it and nothing else?
+    /// Is the object a plain list that holds tensors and nothing else?
     fn is_list_of_tensors(&self, id: ObjId) -> bool {
         let tensor = |v: &Value| matches!(v, Value::Tensor(_));
         let plain = matches!(self.obj(id).kind, ObjKind::List { module: false });
@@ -197,7 +197,7 @@ impl Interp<'_> {
             }
     }
 
-    /// What a name or a chain of attributes in the function that is interpreted gives.
+    /// The kind of value that a name or a chain of attributes has in the current function.
     pub(crate) fn gives_at(&mut self, e: ExprId) -> Gives {
         let ir = &self.linked().ir;
         let mut root = e;

@@ -1,4 +1,4 @@
-//! From a suspicion to an event: is there a machine on which it happens, and what else must hold?
+//! Turns a suspicion into the data of an event: on which machines it happens, and which conditions must hold.
 
 use crate::flow::domain::atom::{Atom, AtomId, GPU_ATOMS};
 use crate::flow::domain::diagram::{Cond, FALSE, Literal};
@@ -7,32 +7,32 @@ use crate::flow::machine::Interp;
 use crate::span::Place;
 use crate::world::{Premise, World};
 
-/// More kinds of machines than this are not told apart.
+/// The maximum number of kinds of machines that a finding lists.
 const MAX_ALSO: usize = 8;
 
-/// What the program may depend on in one way in which something goes wrong.
+/// One way in which the failure happens: one cube of the condition, and what it depends on.
 struct Way {
     pub(crate) hardware: Vec<Literal>,
     pub(crate) conditions: Vec<String>,
     pub(crate) guesses: usize,
-    /// Only had this use not raised before.
+    /// The earlier use that raises first on this way. This way is real only if that use did not raise.
     pub(crate) shadow: Option<Place>,
 }
 
 impl Way {
-    /// The simplest way is the one to tell of.
+    /// Messages describe the way with the lowest rank, which is the simplest.
     fn rank(&self) -> (usize, usize) {
         (self.hardware.len(), self.conditions.len())
     }
 }
 
-/// The clause that says so of a condition with this text.
+/// A clause for messages: the condition with this text is true, or is not.
 fn worded(text: &str, truth: bool) -> String {
     [if truth { "`" } else { "not `" }, text, "`"].concat()
 }
 
-/// Does a flag guard, and how many coincidences does it take that it is so? Who sets one that speaks of devices sets it one way and
-/// the other.
+/// Whether a flag's value counts as a guard, and how many guesses it takes to assume that value. No guess is needed for a default,
+/// or for a flag about devices that the user can set both ways.
 fn weigh_flag(about_devices: bool, settable: bool, by_default: Option<bool>, guards: bool) -> (bool, usize) {
     let unusual = by_default != Some(true);
     let settable = about_devices && !guards && settable;
@@ -40,8 +40,8 @@ fn weigh_flag(about_devices: bool, settable: bool, by_default: Option<bool>, gua
 }
 
 impl Interp<'_> {
-    /// When `bad` happens on the present path; `None` when it cannot, or only by coincidences.
-    /// With `guards`, a way that depends on a flag that speaks of devices does not count.
+    /// When `bad` happens on the present path. `None` if it cannot happen, or only by a guess.
+    /// With `guards`, a way that depends on a flag about devices does not count.
     pub(crate) fn bite(&mut self, bad: Cond, guards: bool) -> Option<Bite> {
         let mut ways: Vec<Way> = self.ways(bad, guards).into_iter().filter(|w| w.shadow.is_none()).collect();
         let best = (0..ways.len()).min_by_key(|&i| ways[i].rank())?;
@@ -50,14 +50,14 @@ impl Interp<'_> {
         let premises = premises(&way.hardware);
         ways.retain(|other| other.hardware != way.hardware);
         let also = kinds(&ways);
-        // That GPUs are few is the world itself, unless another back end is.
+        // `World` already says that there are few GPUs, except in a world with another back end.
         let few = |premise: &Premise| matches!(premise, Premise::FewerGpus(_));
         let premises = premises.into_iter().filter(|p| !few(p) || matches!(world, World::With(_))).collect();
         let behind_cuda = world.has_cuda() && self.is_behind_cuda();
         Some(Bite { world, premises, also, conditions: way.conditions, behind_cuda })
     }
 
-    /// Is the present point only reached where there is CUDA?
+    /// Does the path condition imply that CUDA is available?
     fn is_behind_cuda(&mut self) -> bool {
         (1..=crate::flow::domain::atom::GPU_ATOMS).any(|n| {
             let enough = self.d.atom(crate::flow::domain::atom::gpus_at_least(n));
@@ -65,18 +65,18 @@ impl Interp<'_> {
         })
     }
 
-    /// The machines on which `bad` happens on the present path: all premises of one of them.
+    /// The kinds of machines on which `bad` happens on the present path. Each entry is the list of premises of one kind.
     pub(crate) fn machines(&mut self, bad: Cond) -> Vec<Vec<Premise>> {
         kinds(&self.ways(bad, false))
     }
 
-    /// The use that raises before `bad` can happen here, and for the same reason. It is told of, so that what this hangs on
-    /// besides is no question.
+    /// The use that raises before `bad` can happen here, and for the same reason. `samedevice` reports that use, so the other
+    /// conditions of `bad` do not matter.
     pub(crate) fn shadow(&mut self, bad: Cond, guards: bool) -> Option<Place> {
         self.somehow(bad, guards).into_iter().find_map(|w| w.shadow)
     }
 
-    /// Does one of several uses raise before `bad` can happen here, whichever way was taken? Each branch before has its own.
+    /// Does an earlier use raise before `bad` on every path that leads here? Each path may have its own earlier use.
     pub(crate) fn only_in_shadows(&mut self, bad: Cond) -> bool {
         let both = self.d.and(self.path, bad);
         let (atoms, mut everywhere) = (&self.atoms, both != FALSE);
@@ -87,21 +87,21 @@ impl Interp<'_> {
         everywhere
     }
 
-    /// The ways that need no coincidence.
+    /// The ways that need no guess.
     fn ways(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
         let mut ways = self.somehow(bad, guards);
         ways.retain(|way| way.guesses == 0);
         ways
     }
 
-    /// All ways in which it goes wrong, coincidences among them.
+    /// All ways in which the failure happens, including those that need guesses.
     fn somehow(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
         if self.run.muted > 0 || self.run.exhausted {
             return Vec::new();
         }
         let path = self.path;
         let both = self.d.and(path, bad);
-        // Without room for all that makes it bad, it is not known to be.
+        // If the diagram has no room for the whole of `bad`, the analysis does not know that the failure happens.
         if both == FALSE || !self.d.implies(both, bad) {
             return Vec::new();
         }
@@ -114,17 +114,18 @@ impl Interp<'_> {
         cubes.iter().filter_map(|cube| self.way(cube, both, guards)).collect()
     }
 
-    /// One way in which it goes wrong, with the coincidences that it would need: conditions that nobody here understands,
-    /// besides those under which this point is reached at all.
+    /// One way in which the failure happens. It counts the guesses that the way needs: conditions with unknown meaning that
+    /// the path to this point does not imply.
     fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
         if !self.is_possible(cube) {
             return None;
         }
         let idle = self.idle(cube);
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
-        // What is so unless something was raised, and what only an exception or a choice that nobody knows brings about.
+        // `usual`: literals that hold unless an exception was raised.
+        // `chance`: literals that only an exception or an unknown choice makes true.
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
-        // What somebody can set, and its clauses.
+        // Literals that the user can set, with their clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         for &(atom, truth) in cube {
             if self.is_ruled_out((atom, truth)) {
@@ -145,7 +146,7 @@ impl Interp<'_> {
                     let clause = worded(text, truth);
                     (Some(clause), truth == *accelerator, 1)
                 }
-                // Nobody who asks for the system has asked for the device.
+                // A test of the operating system is not a test of the device.
                 Atom::Platform { text } => {
                     let clause = worded(text, truth);
                     set.push((atom, truth));
@@ -160,7 +161,7 @@ impl Interp<'_> {
                     continue;
                 }
                 Atom::Past => continue,
-                // No program counts on that.
+                // No program relies on a `try` body that raised half-way.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
                 Atom::Caught if truth => (None, false, 2),
@@ -170,7 +171,7 @@ impl Interp<'_> {
                 }
                 _ => (None, false, 1),
             };
-            // Whatever picks the device knows about devices.
+            // A condition that picks the device is a guard, too.
             let picks = self.tests.deciders.contains(&atom) && !matches!(by_default, Some(true));
             if guards && (guard || picks) {
                 return None;
@@ -198,21 +199,22 @@ impl Interp<'_> {
         Some(way)
     }
 
-    /// Does the path say otherwise? Be it that another alternative is looked at, or that there was no room for what it once said.
+    /// Does the path exclude the literal? Either another alternative is being interpreted, or the path once had the opposite
+    /// literal and the diagram had no room to keep it.
     fn is_ruled_out(&self, (atom, truth): Literal) -> bool {
         self.tests.taken.contains(&(atom, !truth)) || self.d.lost_on(self.path).contains(&(atom, !truth))
     }
 
-    /// May it be otherwise on the present path? What its own alternative, or an error that need not come, makes so is no
-    /// matter of course either.
+    /// May the literal be false on the present path? It also counts as open if it only selects the alternative that is being
+    /// interpreted, or if it needs an error that may not happen.
     fn is_open(&mut self, (atom, truth): Literal, cube: &[Literal]) -> bool {
         self.tests.split.contains(&atom)
             || !self.implied(self.path, atom, truth)
             || truth && self.may_go_well(atom, cube)
     }
 
-    /// A way needs no coincidence if it goes wrong on such machines however this point is reached, or wherever what somebody can
-    /// set, which is `set` with its clauses, is so.
+    /// Drops the guesses of a way that needs none. That is so if the failure happens on these machines on every path to this point,
+    /// or on every such path where the literals in `set` hold. `set_clauses` has the clauses of `set`.
     fn forgive_guesses(
         &mut self,
         way: &mut Way,
@@ -232,7 +234,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Leaves out that GPUs are few where it goes wrong with more of them, too.
+    /// Removes an upper limit on the number of GPUs if the failure also happens with more of them.
     fn widen(&mut self, way: &mut Way, bad: Cond) {
         let few = |&(atom, truth): &Literal| atom.0 < GPU_ATOMS && !truth;
         let several = way.hardware.iter().any(|&(atom, truth)| atom.0 < GPU_ATOMS && truth);
@@ -245,9 +247,9 @@ impl Interp<'_> {
         }
     }
 
-    /// Does it go wrong on such a machine however this point is reached? What has been reported before has raised, so
-    /// that counts only if some such machine gets here without. Nor does it count where only `chance` gets past what has
-    /// been reported: with that mended, the usual path gets here, too.
+    /// Does the failure happen on such a machine on every path that reaches this point? A use that was already reported has raised,
+    /// so a path past it counts only if such a machine can reach this point without it. The answer is no if only `chance`
+    /// gets past the reported use: after that use is fixed, the usual path reaches this point, too.
     fn certain_on(&mut self, machine: &[Literal], bad: Cond, chance: &[Literal]) -> bool {
         let atoms = &self.atoms;
         let gone = |a| matches!(atoms.get(a), Atom::Past | Atom::Shadow { .. });
@@ -266,7 +268,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Does reaching this point on such a machine mean that it goes wrong? Nothing if no such machine gets here.
+    /// Does every path of such a machine to this point fail? `None` if no such machine reaches this point.
     fn goes_wrong(
         &mut self,
         machine: &[Literal],
@@ -275,7 +277,7 @@ impl Interp<'_> {
         chance: &[Literal],
     ) -> Option<bool> {
         if !self.tests.split.is_empty() {
-            // The alternative that is looked at is one of several that get here.
+            // The alternative that is being interpreted is one of several that reach this point.
             bad = self.d.and(bad, reached);
             let split = &self.tests.split;
             reached = self.d.forget(reached, &|atom| !split.contains(&atom));
@@ -292,19 +294,19 @@ impl Interp<'_> {
         if reached == FALSE {
             return None;
         }
-        // What must have been raised on such a machine is no chance. Where the `try` may go well there, too, nothing must:
-        // only a test of what it would have changed leads here.
+        // An exception that such a machine always raises is no chance. If the `try` body may also succeed there, it is one:
+        // only a test of what the body would have changed leads here.
         let by_chance = chance.iter().any(|&(atom, truth)| {
             self.implied(reached, atom, truth)
                 && (self.may_go_well(atom, machine) || !self.implied(path, atom, truth))
         });
-        // Nor is it any less of a chance where several may have been raised.
+        // It is also a chance if one of several exceptions may have been raised.
         let by_chance = by_chance || !chance.is_empty() && self.only_caught(reached, path, machine);
         Some(!by_chance && self.d.implies(reached, bad))
     }
 
-    /// Does only one of the exceptions that handlers catch lead here? Not one that must have been raised on the way, on
-    /// such hardware.
+    /// Do only paths through an exception handler lead here? An exception that such hardware always raises on the way does
+    /// not count.
     fn only_caught(&mut self, reached: Cond, path: Cond, machine: &[Literal]) -> bool {
         let mut caught = Vec::new();
         self.d.support(reached, &mut caught);
@@ -315,7 +317,7 @@ impl Interp<'_> {
         !caught.is_empty() && self.d.without(reached, &|atom| caught.contains(&atom)) == FALSE
     }
 
-    /// Does the body of the `try` whose handler this atom is about get past it on such a machine, too?
+    /// Can the body of the `try` statement that this atom belongs to also succeed on such a machine?
     fn may_go_well(&mut self, atom: AtomId, machine: &[Literal]) -> bool {
         let Some(&unraised) = self.tests.unraised.get(&atom) else { return false };
         let mut well = unraised;
@@ -338,7 +340,7 @@ impl Interp<'_> {
     }
 }
 
-/// The kinds of machines that these ways are about.
+/// The distinct kinds of machines of these ways, as lists of premises.
 fn kinds(ways: &[Way]) -> Vec<Vec<Premise>> {
     let mut kinds: Vec<Vec<Premise>> = Vec::new();
     for way in ways {
@@ -373,7 +375,7 @@ fn hardware_world(literals: &[Literal]) -> World {
     }
 }
 
-/// What the literals say of the machine.
+/// What the literals say about the machine.
 fn premises(literals: &[Literal]) -> Vec<Premise> {
     let gpus = |wanted: bool| {
         literals

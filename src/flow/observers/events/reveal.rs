@@ -1,4 +1,4 @@
-//! What `reveal_device(…)` and `reveal_world()` tell: for tests of the engine.
+//! The output of `reveal_device(…)` and `reveal_world()`, which the engine's tests use.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::Dd;
@@ -9,14 +9,14 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 
-/// Alternatives: which hardware, and the text; the last one is for all other machines.
+/// Alternatives, as pairs of a hardware condition and a text. The last alternative is for all other machines.
 type Chain = Vec<(String, String)>;
 
-/// The device in worlds that the path rules out. Leaves' payloads are dense numbers, so it is an entry like any.
+/// The device in worlds that the path excludes. Payloads of leaves are dense numbers, so this needs an entry of its own.
 const NOWHERE: (Device, OriginId) = (Device::Unknown, OriginId(u32::MAX));
 
 impl Interp<'_> {
-    /// `cuda`, `cpu`, …: for `reveal_device`. Only what the path allows counts.
+    /// The text for `reveal_device`: `cuda`, `cpu`, … It covers only the worlds that the path allows.
     pub(crate) fn describe(&mut self, v: Value, e: ExprId) -> String {
         let d = self.revealed(v, e);
         let nowhere = self.t.places.add(NOWHERE);
@@ -36,7 +36,7 @@ impl Interp<'_> {
         text
     }
 
-    /// Where a value lives, or which device it names.
+    /// The device that a value is on, or that it names.
     fn revealed(&mut self, v: Value, e: ExprId) -> Dd {
         let device = match v {
             Value::Choice(d) => {
@@ -72,7 +72,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The alternatives by hardware; nothing where the path does not lead.
+    /// The alternatives by hardware. `None` if the path excludes all of them.
     fn alternatives(&self, d: Dd) -> Option<Chain> {
         if self.d.as_leaf(d).is_some() {
             return self.one_of(d).map(|text| vec![(String::new(), text)]);
@@ -93,14 +93,14 @@ impl Interp<'_> {
         };
         let both = |inner: String| match inner.as_str() {
             "" => asked.clone(),
-            // More GPUs imply fewer.
+            // At least `n` GPUs imply at least `n - 1`, so the inner condition is enough.
             i if i.starts_with("gpus>=") => inner,
             _ => format!("{asked} and {inner}"),
         };
         Some(hi.into_iter().map(|(c, t)| (both(c), t)).chain(lo).collect())
     }
 
-    /// One of several devices, and nothing about the hardware decides.
+    /// The text of several devices between which the hardware does not decide.
     fn one_of(&self, d: Dd) -> Option<String> {
         let mut leaves = Vec::new();
         self.d.leaves(d, &mut leaves);
@@ -112,7 +112,7 @@ impl Interp<'_> {
 
     fn device_text(&self, device: Device) -> String {
         let known = match device {
-            // Only what a caller or user decides has a name.
+            // Only outside values that a caller or the user decides have a name.
             Device::Of(o) => {
                 let outer = self.t.get_outer(o);
                 outer.varies || outer.with.is_some() || matches!(outer.key, OuterKey::Receiver { .. })
@@ -133,7 +133,7 @@ impl Interp<'_> {
         }
     }
 
-    /// What is known of the machine here.
+    /// What the path says about the machine.
     pub(crate) fn describe_world(&mut self) -> String {
         use crate::world::Backend::{Hpu, Mlu, Mps, Musa, Npu, Xpu};
         if self.path == FALSE {
@@ -181,7 +181,7 @@ fn any_of(texts: &mut Vec<String>) -> Option<String> {
     }
 }
 
-/// What is revealed at one place in several passes or calls is one revelation.
+/// Joins what one place reveals in several passes or calls into one event.
 pub(crate) fn joined(events: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::with_capacity(events.len());
     for event in events {

@@ -1,4 +1,4 @@
-//! Where two devices differ: the worlds of a clash, and what else must hold there.
+//! Clashes of two devices: in which worlds they differ, and what else must hold there.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, Dd, FALSE};
@@ -11,13 +11,13 @@ use crate::sym::Sym;
 use crate::torch::{Elsewhere, Share};
 use crate::world::Backend;
 
-/// A device that the program itself names, not somebody else.
+/// Whether the program itself names the device, so that no caller decides it.
 pub(crate) const fn is_fixed(d: Device) -> bool {
     matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
 }
 
 impl Interp<'_> {
-    /// Is it on the CPU, or where something is that a caller gives, and nowhere else?
+    /// Is it only on the CPU, or on the device of a value that a caller passes?
     pub(crate) fn is_unmoved(&self, device: Dd) -> bool {
         let moved = |p: u32| match self.t.places.get(p).0 {
             Device::Cpu => false,
@@ -27,12 +27,12 @@ impl Interp<'_> {
         !self.d.any_leaf(device, &moved)
     }
 
-    /// Does the condition hang on parameters alone, whatever else the function does?
+    /// Does the condition depend on nothing but parameters?
     pub(crate) fn asks_parameters(&self, cond: Cond) -> bool {
         let mut atoms = Vec::new();
         self.d.support(cond, &mut atoms);
         let parameter = |v: Value| matches!(v, Value::Outer(o) if matches!(self.t.get_outer(o).key, OuterKey::Param { .. }));
-        // Of what kind its numbers are is as much the caller's business as what it is.
+        // A test of a parameter's `dtype` counts as a test of the parameter.
         let kind = |v: Value| match v {
             Value::Outer(o) => match self.t.get_outer(o).key {
                 OuterKey::Attr { base, name } => name.as_str() == "dtype" && parameter(Value::Outer(base)),
@@ -50,8 +50,8 @@ impl Interp<'_> {
         atoms.into_iter().all(asked)
     }
 
-    /// What would only be reached by a coincidence is not told, and raises all the same: nothing after it is reached that
-    /// way, and a test that asks for the same machine again makes it no less of one.
+    /// Excludes `bad` from the path without a report. A failure that only a guess reaches is not reported, but it raises all the same.
+    /// So the code after it is not reached that way, and a second test of the same machine does not make the failure likelier.
     pub(crate) fn raises_unsaid(&mut self, bad: Cond) {
         if self.run.muted > 0 || self.run.exhausted {
             return;
@@ -64,7 +64,7 @@ impl Interp<'_> {
         self.path = self.d.and(self.path, fine);
     }
 
-    /// What the program has asked about an outside thing, answered as for a tensor: it is not `None`, no text, no list.
+    /// The condition that the program's tests of an outside value allow it to be a tensor: it is not `None`, no text, no list.
     pub(crate) fn may_be_a_tensor(&mut self, o: OuterId) -> Cond {
         let other = self.evidence.other_kinds.get(&o).copied().unwrap_or(FALSE);
         let tensor = self.d.not(other);
@@ -72,7 +72,7 @@ impl Interp<'_> {
         self.d.and(tensor, device)
     }
 
-    /// The same for anything that has a device: it is not `None`, and `hasattr(x, "device")` holds.
+    /// The same for any value with a device: it is not `None`, and `hasattr(x, "device")` holds.
     pub(crate) fn may_have_a_device(&mut self, o: OuterId) -> Cond {
         let mut there = crate::flow::domain::diagram::TRUE;
         if let Some(&none) =
@@ -94,8 +94,8 @@ impl Interp<'_> {
         there
     }
 
-    /// Is the tensor on the CPU since the user has said so, and on an accelerator otherwise? Then what lives wherever
-    /// somebody wants it is on the CPU, too.
+    /// Is the tensor on the CPU because the user set a flag, and on an accelerator otherwise? Then a tensor whose device the caller
+    /// decides is on the CPU, too.
     pub(crate) fn flag_decides(&mut self, device: Dd, there: Cond) -> bool {
         let mut atoms = Vec::new();
         self.d.support(device, &mut atoms);
@@ -107,18 +107,18 @@ impl Interp<'_> {
         let outers = &self.t;
         let accelerator = |p: u32| match places.get(p).0 {
             Device::Cuda(_) | Device::CudaSome | Device::Other(_) => true,
-            // `x.to(device)` where a device is given.
+            // `x.to(device)`, where `device` is an outside value.
             Device::Named(o) => outers.get_outer(o).device,
             _ => false,
         };
         let moved = self.d.where_leaf(device, &mut |p| accelerator(p));
         let moved = self.d.and(moved, there);
-        // Another operand may be looked at one way after the other, of which this is one.
+        // The path may be restricted to one of several alternatives of another operand, so drop all other atoms.
         let path = self.d.forget(self.path, &|a| !atoms.contains(&a));
         self.d.and(moved, path) != FALSE
     }
 
-    /// An entry of a dict of weights, `state["encoder.weight"]`: who edits those has loaded them to the host.
+    /// Is it an entry of a dict of weights, `state["encoder.weight"]`? Code that edits such a dict has loaded it to the host.
     pub(crate) fn is_saved_weight(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Item { base, key } => {
@@ -129,26 +129,26 @@ impl Interp<'_> {
         }
     }
 
-    /// Was it made with `device=x.device`? Then it is there whatever `x` is.
+    /// Was it made with `device=x.device`? Then it is on the device of `x`, whatever that is.
     pub(crate) fn was_made_there(&self, o: OriginId) -> bool {
         o != crate::flow::domain::value::NO_ORIGIN
             && self.t.origins.get(o.0).reason == crate::flow::domain::value::Reason::Made
     }
 
-    /// The same of what was moved: `y.to(x.device)`.
+    /// The same, or was it moved there: `y.to(x.device)`?
     pub(crate) fn was_put_there(&self, o: OriginId) -> bool {
         self.was_made_there(o)
             || o != crate::flow::domain::value::NO_ORIGIN
                 && self.t.origins.get(o.0).reason == crate::flow::domain::value::Reason::Moved
     }
 
-    /// The outside thing that must turn out to be a tensor for this device to count.
+    /// The outside value that must be a tensor for this device to count. `None` if that needs no proof.
     pub(crate) fn needs_proof(&self, d: Device) -> Option<OuterId> {
         match d {
             Device::Of(o) if self.t.get_outer(o).tensor => None,
             Device::Of(o) => match self.t.get_outer(o).key {
                 OuterKey::Receiver { .. } => None,
-                // What `forward` must be given is a tensor where it is used like one.
+                // A required parameter of `forward` counts as a tensor as soon as the code uses it as one.
                 OuterKey::Param { module, func, index } if self.t.get_outer(o).with.is_some() => {
                     let params = &self.program.get(module).ir.function(func).params;
                     params.get(usize::from(index)).is_none_or(|p| p.default.is_some()).then_some(o)
@@ -159,14 +159,14 @@ impl Interp<'_> {
         }
     }
 
-    /// The condition that the accelerators among the two devices are there.
+    /// The condition that the machine has the accelerators among the two devices.
     pub(crate) fn accelerator_condition(&mut self, a: Device, b: Device) -> Cond {
         let backend = |d: Device| match d {
             Device::Other(b) => Some(Some(b)),
             Device::Cuda(_) | Device::CudaSome | Device::Named(_) | Device::Of(_) => Some(None::<Backend>),
             _ => None,
         };
-        // The two are on one machine, so it has them both. `cuda` is the current one.
+        // Both devices are on one machine, so it has both. `cuda` counts as the current GPU, which is number 0 here.
         let index = |d: Device| match d {
             Device::Cuda(index) => Some(index.unwrap_or(0)),
             _ => None,
@@ -182,7 +182,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Where the result lives of tensors that do not go together everywhere: unknown where they do not.
+    /// The device of an operation's result. Where PyTorch refuses the devices of two operands, it is unknown.
     pub(crate) fn unless_refused(&mut self, parties: &[Party], device: Dd) -> Dd {
         let (mut bad, mut host) = (FALSE, None);
         for (i, a) in parties.iter().enumerate() {
@@ -198,7 +198,7 @@ impl Interp<'_> {
                 }
             }
         }
-        // What a module is made of is as new as the module: the result is where the other one was made.
+        // The arguments of a module's constructor are as new as the module. So the result is where the other operand was made.
         if let Some(origin) = host {
             let cpu = self.at(Device::Cpu, origin);
             return self.ite_device(bad, cpu, device);
@@ -217,7 +217,7 @@ impl Interp<'_> {
         self.ite_device(bad, unknown, device)
     }
 
-    /// Do two devices differ in some way that a strict operation refuses?
+    /// May the two devices differ in a way that a strict operation refuses?
     pub(crate) fn may_clash(&mut self, a: Dd, b: Dd) -> bool {
         let (places, outers) = (&self.t.places, &self.t.outers);
         let differ = |x: u32, y: u32| {
@@ -226,7 +226,7 @@ impl Interp<'_> {
         self.d.zip(a, b, &mut |x, y| u32::from(differ(x, y))).is_some_and(|bad| bad != FALSE)
     }
 
-    /// When two parties differ, with each pair of devices that the path allows.
+    /// The condition under which two parties clash, once for each clashing pair of devices that the path allows.
     pub(crate) fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         let first = self.have_bare_and_other(a.device, b.device) && self.first_is_current();
@@ -275,7 +275,7 @@ impl Interp<'_> {
 pub(crate) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
     let pair = |cpu: &Party, cuda: &Party| {
         let (x, y) = (cpu.dims.none(), cuda.dims.none());
-        // A number that is read from wherever it is, the values of a copy.
+        // Some operations read a number, or copy values, from any device.
         if cuda.rule.cuda_ok.accepts(y, x) {
             return false;
         }
@@ -296,19 +296,19 @@ pub(crate) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
         Difference::Cpu { first: true } => pair(a, b),
         Difference::Cpu { first: false } => pair(b, a),
         Difference::Chosen { .. } => must(a) && must(b),
-        // An index may be on the CPU, and not on another GPU.
+        // An index may be on the CPU, but not on another GPU.
         Difference::Accelerators => must(a) && must(b) || never_elsewhere(a, b) || never_elsewhere(b, a),
     }
 }
 
-/// What is known of the two sides of a meeting besides their devices: each is true of the first, or of the second.
+/// What else is known about the two sides of an operation, in addition to their devices: for the first and for the second side.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sides {
-    /// It is on CUDA since there is CUDA, by the function's own choice.
+    /// The function itself puts this side on CUDA whenever CUDA is available.
     pub(crate) on_cuda: (bool, bool),
 }
 
-/// Does a caller decide where it is? What lives with a module is where that is, and what a module fixes has a rule of its own.
+/// Does a caller decide the device? Not if the value is on the device of a module. A device that a module fixes has a rule of its own.
 fn is_given(outer: &crate::flow::domain::value::Outer) -> bool {
     outer.varies && outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
 }

@@ -1,4 +1,4 @@
-//! Meetings that are no accident: the CPU side sets the terms, and who calls follows them.
+//! Operations on two devices where the CPU side is intended, so that callers have to pass a CPU tensor.
 
 use crate::flow::domain::value::{Device, OriginId, OuterKey, Reason, Value};
 use crate::flow::machine::Interp;
@@ -6,8 +6,8 @@ use crate::link::ClassKey;
 use crate::span::Place;
 
 impl Interp<'_> {
-    /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody
-    /// has moved yet, or a tensor that was brought to the host, sets the terms: who calls has to follow them.
+    /// Is the CPU side intended, while the caller decides the device of the other side? That is so for a module that no code has
+    /// moved yet, and for a tensor that the program moved to the host. Callers have to follow them.
     pub(crate) fn by_convention(&self, da: Device, oa: OriginId, db: Device, ob: OriginId) -> bool {
         let (cpu, other, made) = match (da, db) {
             (Device::Cpu, d) => (oa, d, ob),
@@ -33,7 +33,7 @@ impl Interp<'_> {
         let mut at = cpu;
         while at != crate::flow::domain::value::NO_ORIGIN {
             let o = self.t.origins.get(at.0);
-            // A method that makes tensors where another one is follows that one wherever it is.
+            // A method that makes a tensor on the device of another tensor accepts that tensor on any device.
             if o.reason == Reason::Moved
                 && self.was_made_there(made)
                 && (self.here().site.is_none() || matches!(self.here().receiver, Value::Object(_)))
@@ -54,8 +54,8 @@ impl Interp<'_> {
         cpu == crate::flow::domain::value::NO_ORIGIN
     }
 
-    /// `self.table = torch.ones(n, device=self.device)` in a constructor: the module is on the CPU as all are that are being made, and
-    /// nobody has said so. Whoever moves it leaves the table there.
+    /// `self.table = torch.ones(n, device=self.device)` in a constructor: the table is on the CPU only because every new module is.
+    /// `.to()` moves the module later and leaves the table on the CPU.
     fn is_of_new_module(&self, kept: OriginId, device: OriginId) -> bool {
         let mut at = device;
         while at != crate::flow::domain::value::NO_ORIGIN && self.t.origins.get(at.0).reason == Reason::Text {
@@ -64,7 +64,7 @@ impl Interp<'_> {
         at == crate::flow::domain::value::NO_ORIGIN && self.t.origins.get(kept.0).reason == Reason::Kept
     }
 
-    /// Is a method of a module being interpreted that was made here, on the CPU, and that nobody has moved?
+    /// Does the call stack contain a call of a module that the program made on the CPU and never moved?
     fn inside_resting_module(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -82,8 +82,8 @@ impl Interp<'_> {
         false
     }
 
-    /// Is a module being made of what its constructor is given? Who makes one moves it when it is there, and what it is made
-    /// of is as new as the module.
+    /// Is a module's constructor running, and is this device that of one of its parameters? The caller moves the module after it
+    /// is made, and the arguments are as new as the module.
     pub(crate) fn inside_constructor(&self, given: Device) -> bool {
         let Device::Of(o) = given else { return false };
         let OuterKey::Param { module, func, .. } = self.t.get_outer(o).key else { return false };
@@ -93,8 +93,8 @@ impl Interp<'_> {
             && class.is_some_and(|key| self.is_module_class(key) && !self.is_autograd_function(key))
     }
 
-    /// Was a module made here, by the very function that is given the tensor? Who calls that knows nothing of the module,
-    /// and gives a tensor from wherever it is.
+    /// Does the function that takes the tensor as a parameter also make the module? Its callers do not know the module, so
+    /// they may pass a tensor on any device.
     fn is_made_for(&self, made: Place, given: Device) -> bool {
         let Device::Of(o) = given else { return false };
         let outer = self.t.get_outer(o);

@@ -1,4 +1,4 @@
-//! Two tensors meet: may they, by PyTorch's rules, and if not, where?
+//! An operation takes two tensors: does PyTorch allow their devices, and if not, on which machines?
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE};
 use crate::flow::domain::dims::Dims;
@@ -9,17 +9,17 @@ use crate::flow::observers::mismatch::clash::is_fixed;
 use crate::ir::ExprId;
 use crate::torch::{ArgRule, Elsewhere, Share};
 
-/// A tensor (or module) at a meeting.
+/// A tensor or module that takes part in an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Party {
     pub(crate) expr: ExprId,
     pub(crate) device: Dd,
     pub(crate) dims: Dims,
-    /// The rule for it; the table's for functions.
+    /// The device rule for this party. For functions it comes from the table.
     pub(crate) rule: Rule,
 }
 
-/// What is asked of a party.
+/// What an operation requires of the device of a party.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) share: Share,
@@ -34,60 +34,60 @@ impl From<&ArgRule> for Rule {
 }
 
 impl Rule {
-    /// The same device as the others, no exceptions.
+    /// The same device as the others, without exceptions.
     pub(crate) const STRICT: Self =
         Self { share: Share::Must, cpu_ok: Elsewhere::No, cuda_ok: Elsewhere::No };
-    /// As in arithmetic: a zero-dimensional CPU tensor may join CUDA ones.
+    /// As in arithmetic: PyTorch accepts a zero-dimensional CPU tensor together with CUDA tensors.
     pub(crate) const ARITHMETIC: Self =
         Self { share: Share::Must, cpu_ok: Elsewhere::ZeroDim, cuda_ok: Elsewhere::Unknown };
 }
 
-/// A pair of devices that differ for certain.
+/// How two devices differ for certain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// They may be the same.
+    /// They may be equal.
     None,
-    /// One is the CPU (the first if `first`), the other an accelerator or meant to vary.
+    /// One is the CPU (the first if `first`). The other is an accelerator, or the caller decides it.
     Cpu { first: bool },
     /// Two accelerators, or two GPUs.
     Accelerators,
-    /// One (the first if `first`) is on CUDA since there is CUDA, the other wherever somebody wants it.
+    /// The function puts one (the first if `first`) on CUDA whenever CUDA is available. The caller decides the other.
     Chosen { first: bool },
 }
 
-/// What comes of two parties.
+/// The result of a check of two parties.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pair {
     Fine,
-    /// They differ, but not where this point is known to be reached.
+    /// They differ, but the analysis does not know that the program reaches this point where they do.
     Unreached,
     Refused,
 }
 
-/// More pairs of devices than these are not looked at.
+/// The maximum number of pairs of devices to check for two parties.
 pub(crate) const MAX_CLASHES: usize = 6;
 
-/// Two devices that do not go together, and when the two parties differ at all.
+/// A pair of devices that PyTorch refuses together. `bad` is the condition that the two parties clash, with this or another pair.
 pub(crate) struct Clash {
     pub(crate) bad: Cond,
-    /// When it is these two.
+    /// The condition that the parties have this pair of devices.
     pub(crate) here: Cond,
     pub(crate) pair: (Device, OriginId, Device, OriginId),
-    /// The first is the one that is in the wrong place.
+    /// Whether the first party is the one on the wrong device.
     pub(crate) first_is_stray: bool,
     pub(crate) difference: Difference,
-    /// The part of a batch that was left on the host, if it turns out to be a tensor.
+    /// The part of a batch that stayed on the host. The clash is real only if that part is a tensor.
     pub(crate) part: Option<OuterId>,
 }
 
 impl Interp<'_> {
-    /// The value as a party; nothing for values that are no tensors.
+    /// The value as a party, or `None` for a value that is not a tensor.
     pub(crate) fn party(&mut self, v: Value, e: ExprId, rule: Rule) -> Option<Party> {
         let (device, dims) = self.tensor_place(v, e)?;
         Some(Party { expr: e, device, dims, rule })
     }
 
-    /// Where a value lives if it is a tensor, and whether it has no dimensions.
+    /// The device of a value if it is a tensor, and whether it has zero dimensions.
     pub(crate) fn tensor_place(&mut self, v: Value, e: ExprId) -> Option<(Dd, Dims)> {
         match v {
             Value::Tensor(id) => {
@@ -123,7 +123,7 @@ impl Interp<'_> {
         self.ite_device(cond, a, b)
     }
 
-    /// Tells of the first pair of parties that PyTorch refuses. True if there is one.
+    /// Reports the first pair of parties that PyTorch refuses. True if two parties differ, even where the program may not reach that.
     pub(crate) fn meet(&mut self, meeting: Meeting, what: &str, at: ExprId, parties: &[Party]) -> bool {
         let mut refused = false;
         for (i, a) in parties.iter().enumerate() {
@@ -136,7 +136,7 @@ impl Interp<'_> {
                 }
                 match self.meet_pair(meeting, what, at, a, b) {
                     Pair::Fine => {}
-                    // Where this pair differs nobody gets; another one may elsewhere.
+                    // The program does not go on where this pair differs. Another pair may differ elsewhere.
                     Pair::Unreached => refused = true,
                     Pair::Refused => return true,
                 }
@@ -154,7 +154,7 @@ impl Interp<'_> {
         for clash in clashes {
             match self.tell_clash(meeting, what, at, (a, b), &clash) {
                 Pair::Fine => {}
-                // With other accelerators other devices may meet.
+                // On machines with other accelerators, another pair of devices may clash.
                 Pair::Unreached => result = Pair::Unreached,
                 Pair::Refused => return Pair::Refused,
             }
@@ -186,24 +186,24 @@ impl Interp<'_> {
         }
         let mut bad = self.d.and(clash.bad, involved);
         bad = self.where_both_are_tensors([da, db], bad);
-        // What the program knows of where these are holds, and is no coincidence.
+        // What the program knows about these devices holds, and needs no guess.
         let before = self.path;
         self.assume_places(clash.difference, [(da, oa), (db, ob)]);
         if let Some(part) = clash.part {
             let there = self.may_be_a_tensor(part);
             self.path = self.d.and(self.path, there);
         }
-        // Nor is what a parameter is that a tensor hangs on which nobody has moved: `if mask is None: mask = torch.ones(n)`.
+        // Neither does a test of a parameter that decides a tensor which no code has moved: `if mask is None: mask = torch.ones(n)`.
         if [a.device, b.device].into_iter().all(|d| self.is_unmoved(d)) && self.asks_parameters(clash.here) {
             self.path = self.d.and(self.path, clash.here);
         }
         let tensors = !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);
-        // The message is about one pair of devices; with other accelerators others may meet.
+        // The message names one pair of devices. On machines with other accelerators, other pairs may clash.
         let elsewhere = self.d.not(involved);
         let elsewhere = self.d.and(clash.bad, elsewhere);
         let mut also = if bite.is_some() { self.machines(elsewhere) } else { Vec::new() };
-        // Without any accelerator everything is in one place.
+        // On a machine without an accelerator, all tensors are on the CPU.
         also.retain(|kind| kind.iter().any(|p| matches!(p, crate::world::Premise::With(_))));
         self.path = before;
         let Some(mut bite) = bite else {
@@ -213,12 +213,12 @@ impl Interp<'_> {
             return Pair::Unreached;
         };
         bite.also.extend(also);
-        // A handler has made another error of it, which is what a test waits for.
+        // A handler turns the error into another one, and a test that expects an error accepts that.
         if self.run.awaiting > 0 && self.caught_around() {
             self.survive(bad, FALSE);
             return Pair::Refused;
         }
-        // What is no tensor and has fields of its own says by these where its parts are, unless it is asked for a device.
+        // An object with attributes that is not a tensor is on the device of its parts, unless the program tests whether it has `device`.
         let device = self.known.device;
         let asked = |i: &Self, o: OuterId| {
             i.tests
@@ -245,7 +245,7 @@ impl Interp<'_> {
         if let Some(pending) = self.events.last_mut() {
             pending.about = about;
         }
-        // What raises does not go on, unless that is all there is: what comes after may have causes of its own.
+        // Code after the failure is not reached, except through `Past`: it may contain bugs with causes of their own.
         if self.caught_around() {
             self.survive(bad, FALSE);
             return Pair::Refused;
@@ -256,10 +256,10 @@ impl Interp<'_> {
         self.path = self.d.and(self.path, on);
         Pair::Refused
     }
-    /// Where it goes wrong without the cases in which one of the two names no device, or is no tensor.
+    /// Restricts `bad` to the cases in which both sides are tensors and name a device.
     fn where_both_are_tensors(&mut self, devices: [Device; 2], mut bad: Cond) -> Cond {
         for d in devices {
-            // Who names no device means the default one.
+            // `None` as a device means the default device.
             if let Device::Named(o) = d
                 && let Some(&none) = self.tests.atoms.get(&Test::Compare(0, Value::Outer(o), Value::None))
             {
@@ -267,7 +267,7 @@ impl Interp<'_> {
                 let named = self.d.not(none);
                 bad = self.d.and(bad, named);
             }
-            // Where the program knows that it is no tensor, none meets.
+            // Exclude the paths on which the program knows that the value is not a tensor.
             if let Device::Of(o) = d
                 && let Some(&other) = self.evidence.no_tensors.get(&o)
             {
@@ -278,7 +278,7 @@ impl Interp<'_> {
         bad
     }
 
-    /// Goes on where these outside things are where the two parties have them.
+    /// Restricts the path to the cases in which these outside values are on the devices that the clash needs.
     fn assume_places(&mut self, difference: Difference, devices: [(Device, OriginId); 2]) {
         for (d, origin) in devices {
             if let Device::Of(o) | Device::Named(o) = d {
@@ -288,7 +288,7 @@ impl Interp<'_> {
                 };
                 self.path = self.d.and(self.path, there);
             }
-            // Nor is that it is a tensor, of which this is the device, or whatever else has one.
+            // The clash also needs the value to be a tensor, or, for `x.device`, to have a device.
             if let Device::Of(o) = d {
                 let there = if self.was_put_there(origin) {
                     self.may_have_a_device(o)

@@ -1,4 +1,4 @@
-//! Observers of operations on two devices.
+//! Observers of operations whose operands are on two devices.
 
 pub(crate) mod clash;
 pub(crate) mod conventions;

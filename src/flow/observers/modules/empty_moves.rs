@@ -1,4 +1,4 @@
-//! Modules that move themselves before they have anything to move.
+//! Modules that move themselves in their constructor, before they have any parameters or submodules.
 
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::event::{Bite, Kind};
@@ -12,12 +12,12 @@ use crate::sym::Sym;
 use crate::world::World;
 
 impl Interp<'_> {
-    /// A module is moved: is that its own constructor, which has made nothing yet that could move?
+    /// The program moves a module. Stores the move if the module's own constructor makes it before the module has anything to move.
     pub(crate) fn note_empty_move(&mut self, id: ObjId, name: Sym, device: Dd, e: ExprId) {
         if self.obj(id).kind != ObjKind::Module || self.run.muted > 0 || self.path == FALSE {
             return;
         }
-        // What is told to stay on the host stays there in any case.
+        // A module that moves itself to the CPU is there in any case.
         let stays = self.device_leaves(device).iter().all(|&(_, d, _)| d == Device::Cpu);
         match self.made_by(id, e) {
             Some(place) if !stays && self.has_no_parts_yet(id) => {
@@ -27,7 +27,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The place in the constructor of this module that leads here.
+    /// The place in the constructor of this module that leads here. `None` if its constructor does not lead here.
     fn made_by(&self, id: ObjId, e: ExprId) -> Option<Place> {
         let (mut at, mut place) = (Some(self.frame), Some(self.place(e)));
         while let Some(f) = at {
@@ -59,14 +59,14 @@ impl Interp<'_> {
             })
     }
 
-    /// Is it moved by somebody else, or has it parts that nobody sees?
+    /// Does a framework move the class, or does it list its own parts?
     fn moves_by_itself(&self, key: ClassKey) -> bool {
         const OWN: &[&str] = &["_apply", "parameters", "named_parameters", "children", "modules"];
         self.is_moved_for_user(key)
             || OWN.iter().any(|name| self.program.find_method(key, Sym::new(name)).is_some())
     }
 
-    /// `cfg`, of which `cfg.width` is read.
+    /// Is the value a settings object, such as a `cfg` from which the code reads `cfg.width`?
     fn are_settings(&self, v: Value) -> bool {
         self.values_of(v).into_iter().all(|v| match v {
             Value::Outer(o) => self.has_fields(o),
@@ -75,7 +75,7 @@ impl Interp<'_> {
         })
     }
 
-    /// A module's constructor has ended: it has parts, which came after it was moved, and are where they were made.
+    /// The constructor of a module has ended. Reports an empty move if the module got parts later that are still where they were made.
     pub(crate) fn check_empty_moves(&mut self, id: ObjId) {
         let Some(n) = self.observed.empty_moves.iter().rposition(|&(moved, ..)| moved == id) else { return };
         let (_, place, method) = self.observed.empty_moves.swap_remove(n);
@@ -92,7 +92,7 @@ impl Interp<'_> {
             return;
         };
         if self.obj(id).class.is_none_or(|key| self.may_be_moved_by_maker(key)) {
-            // Where its parts are in the end is the maker's matter.
+            // The code that makes the module decides the final device of its parts.
             let unknown = self.unknown_device();
             self.move_module(id, unknown);
             return;
@@ -101,7 +101,7 @@ impl Interp<'_> {
         self.emit(kind, place, Bite::in_world(World::Always), Vec::new());
     }
 
-    /// Does a file in sight make such a module and move it, or hand it to somebody who may?
+    /// Does an analysed file make such a module and move it, or pass it to code that may move it?
     fn may_be_moved_by_maker(&self, key: ClassKey) -> bool {
         (0..self.program.modules.len()).any(|m| {
             let module = ModIdx(u32::try_from(m).unwrap_or(u32::MAX));
@@ -110,14 +110,14 @@ impl Interp<'_> {
             all.filter_map(|e| Some((e, self.makes(module, e, key)?))).any(|(e, maker)| {
                 match kept_as(ir, e) {
                     Some(name) => is_moved_as(ir, name, maker),
-                    // A statement of its own keeps nothing.
+                    // A call that is a statement of its own discards the module.
                     None => !ir.stmts.iter().any(|s| matches!(*s, Stmt::Expr(x) if x == e)),
                 }
             })
         })
     }
 
-    /// Who makes one: a file by `Kind(…)`, of the class or one that is derived from it, or a class method of its own by `cls(…)`.
+    /// Does the expression make a module of the class or a subclass? Either a file calls `Kind(…)`, or a class method calls `cls(…)`.
     fn makes(&self, module: ModIdx, e: ExprId, key: ClassKey) -> Option<Maker> {
         let ir = &self.program.get(module).ir;
         let Expr::Call(call) = ir.expr(e) else { return None };
@@ -134,16 +134,16 @@ impl Interp<'_> {
     }
 }
 
-/// Who makes a module.
+/// The kind of code that makes a module.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Maker {
-    /// Some function.
+    /// A function of some file.
     File,
-    /// A class method, which gives it to whoever asks.
+    /// A class method of the module, which returns it to its callers.
     Own,
 }
 
-/// `name = Kind(…)`: the variable that keeps what the call makes.
+/// In `name = Kind(…)`, the variable that keeps the new module.
 fn kept_as(ir: &Module, e: ExprId) -> Option<Sym> {
     ir.stmts.iter().find_map(|s| match *s {
         Stmt::Assign { targets, value } if value == e => match *ir.list(targets) {
@@ -154,7 +154,7 @@ fn kept_as(ir: &Module, e: ExprId) -> Option<Sym> {
     })
 }
 
-/// Does the file move what it has under this name, hand it to a function or give it back?
+/// Does the file move the variable's value, pass it to a function, or return it?
 fn is_moved_as(ir: &Module, name: Sym, maker: Maker) -> bool {
     let is_it = |e: ExprId| ir.variable_of(e) == Some(name);
     let is_type = |e: ExprId| ir.last_name(e).is_some_and(|n| n.as_str() == "dtype");

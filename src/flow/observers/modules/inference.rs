@@ -1,4 +1,4 @@
-//! Models in evaluation mode that are run with gradients.
+//! Models in evaluation mode that the program calls while gradients are recorded.
 
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::diagram::{Cond, FALSE};
@@ -12,7 +12,7 @@ use crate::link::{ModIdx, Resolved, Target};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
-/// Names that say that somebody has thought about gradients, one way or the other.
+/// Names that show that the author considered gradients.
 const ABOUT_GRADIENTS: &[&str] = &[
     "no_grad",
     "inference_mode",
@@ -31,16 +31,16 @@ const ABOUT_GRADIENTS: &[&str] = &[
     VOLATILE,
 ];
 
-/// `Variable(x, volatile=True)`, by which PyTorch before 0.4 left the graph out.
+/// `Variable(x, volatile=True)`, with which PyTorch before 0.4 recorded no graph.
 const VOLATILE: &str = "volatile";
 
-/// Names by which a module's weights are kept out of graphs.
+/// Names with which code keeps a module's weights out of graphs.
 const FREEZES: &[&str] = &["requires_grad_", "requires_grad", "freeze"];
 
-/// Names that say that a function trains what it has at hand. Around its callers they say nothing of it.
+/// Names that show that a function trains. They count only in the function that makes the call, not in its callers.
 const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
 
-/// Which places of a function matter.
+/// Decides which spans of a function to search.
 type Matters<'a> = &'a dyn Fn(Span) -> bool;
 
 impl Interp<'_> {
@@ -63,8 +63,8 @@ impl Interp<'_> {
         }
     }
 
-    /// A module in evaluation mode is called, again and again or besides its training, and nothing around it says
-    /// anything about gradients.
+    /// The program calls a module in evaluation mode. Reports it if the call is repeated or belongs to a training, and nothing on
+    /// the call stack mentions gradients.
     pub(crate) fn check_evaluation(&mut self, id: ObjId, e: ExprId) {
         let Some(&since) = self.observed.evaluated.get(&Value::Object(id)) else { return };
         if self.run.muted > 0 || self.in_module() || !self.has_weights(id, 0) {
@@ -86,7 +86,7 @@ impl Interp<'_> {
         self.runs_with_graph(here, e);
     }
 
-    /// `torch.set_grad_enabled(mode)` as a statement: so it is from here on, whoever calls.
+    /// `torch.set_grad_enabled(mode)` as a statement: the mode stays in force from here on, also in callers.
     pub(crate) fn switch_gradients(&mut self, args: &Args) -> Value {
         let off = match args.get(0, "mode") {
             Some((Value::Bool(on), _)) => Value::Bool(self.d.not(on)),
@@ -96,12 +96,12 @@ impl Interp<'_> {
         Value::Unknown
     }
 
-    /// `with torch.set_grad_enabled(mode):` or `with torch.no_grad():`, whose block is over afterwards.
+    /// Is it `with torch.set_grad_enabled(mode):` or `with torch.no_grad():`, which restore the mode after the block?
     pub(crate) fn switches_gradients(&self, context: ExprId) -> bool {
         self.switch_of(context).is_some()
     }
 
-    /// `with torch.no_grad():` and its like, as the block begins. (`set_grad_enabled` switches as it is called.)
+    /// The block of `with torch.no_grad():` or similar begins. (`set_grad_enabled` already switches in its call.)
     pub(crate) fn enter_gradients(&mut self, context: ExprId) {
         let off = match self.switch_of(context) {
             Some("no_grad" | "inference_mode") => TRUE,
@@ -116,17 +116,17 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(context) else { return None };
         let name = ir.last_name(ir.call(call).func)?.as_str();
-        // `inference_mode(False)` and its like are either.
+        // With an argument, `inference_mode(mode)` may switch either way.
         let plain = name == "set_grad_enabled" || ir.call(call).args.is_empty();
         SWITCHES.iter().copied().find(|&switch| plain && switch == name)
     }
 
-    /// May gradients be off here, whatever the source around says?
+    /// May gradients be off here, according to the calls that the engine interpreted?
     pub(crate) fn is_gradless(&self) -> bool {
         !matches!(self.store.get(self.observed.gradless), Value::Absent | Value::Bool(FALSE))
     }
 
-    /// Has the constructor of its class, or of one that it wraps, thought about gradients: `self.requires_grad_(False)`?
+    /// Does the constructor of its class, or of a class that it wraps, deal with gradients: `self.requires_grad_(False)`?
     fn is_made_without(&self, id: ObjId) -> bool {
         let wrapped = self.obj(id).attrs.iter().filter_map(|&(_, cell)| match self.store.get(cell) {
             Value::Object(part) => Some(part),
@@ -137,7 +137,7 @@ impl Interp<'_> {
             let method = |name| self.program.find_method(class, name);
             let freezes =
                 method(self.known.init).is_some_and(|(m, f)| self.speaks_of(FREEZES, (m, f), &|_| true));
-            // `@torch.no_grad()` of its `forward`: then whoever calls builds no graph.
+            // `@torch.no_grad()` on its `forward`: no caller gets a graph.
             freezes
                 || method(self.known.forward).is_some_and(|(m, f)| {
                     let ir = &self.program.get(m).ir;
@@ -170,7 +170,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it reached in a loop, here or further out?
+    /// Is this point in a loop, in this function or in a caller?
     pub(crate) fn is_repeated(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -183,8 +183,8 @@ impl Interp<'_> {
         false
     }
 
-    /// Has somebody who is around the call thought about gradients? In the function that has put the model into
-    /// evaluation mode that is told by what comes after, and by the blocks around.
+    /// Does a function on the call stack deal with gradients? In the function that called `eval()`, only the code after that call
+    /// and the blocks around the call count.
     pub(crate) fn thinks_of_gradients(&self, since: Place, e: ExprId) -> bool {
         let call = self.place(e).span;
         let (mut at, mut words) = (Some(self.frame), [ABOUT_GRADIENTS, ABOUT_TRAINING].concat());
@@ -202,12 +202,12 @@ impl Interp<'_> {
                 let until = trained_again(ir, function.span, call);
                 let after = |span: Span| span.start >= since.span.start && span.end <= until;
                 self.speaks_of(&words, (frame.module, frame.func), &after)
-                    // Weights stay out of graphs, whenever that was said.
+                    // A function that freezes weights anywhere keeps them out of graphs.
                     || self.speaks_of(FREEZES, (frame.module, frame.func), &|_| true)
             } else {
                 self.speaks_of(&words, (frame.module, frame.func), &|_| true)
             };
-            // A `backward()` of the function is about what the call gives, or not about the call at all.
+            // A caller's `backward()` counts only if it differentiates the result of the call.
             let course = Course::of(ir, frame.func, site);
             let differentiates = f != self.frame
                 && self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true)
@@ -226,8 +226,8 @@ impl Interp<'_> {
         false
     }
 
-    /// Does the function, its decorators included, have one of these names in it, where it matters? Or one of the project's own
-    /// decorators, around it?
+    /// Does the function or one of its decorators contain one of these names, in a span that `matters` accepts? Or does one of
+    /// the project's own decorators around it?
     pub(crate) fn speaks_of(
         &self,
         words: &[&str],
@@ -249,7 +249,8 @@ impl Interp<'_> {
         self.program.modules.iter().any(|linked| linked.targets.values().any(|&target| target == imported))
     }
 
-    /// Is one of these names in the function or its decorators, where it matters? Of a file's body only what is in no function.
+    /// Does the function or one of its decorators contain one of these names, in a span that `matters` accepts? For a file's body, the
+    /// code inside of functions does not count.
     pub(crate) fn has_word(
         &self,
         words: &[&str],
@@ -259,7 +260,7 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
         let about = |name: Sym| words.contains(&name.as_str());
-        // What a test runner finds is small; what the program itself calls is its evaluation.
+        // A test function is small. If the program itself calls a function `test…`, that is its evaluation.
         if function.name.as_str().starts_with("test")
             && !self.program.sites(module).by_name.contains_key(&func)
             && !self.is_imported(module, function.name)

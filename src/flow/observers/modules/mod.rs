@@ -1,4 +1,4 @@
-//! Observers of modules: what they do not register or move, and how they are run.
+//! Observers of modules: what they fail to register or move, and in which mode the program runs them.
 
 pub(crate) mod empty_moves;
 pub(crate) mod inference;

@@ -1,4 +1,4 @@
-//! Modules that record nothing, whoever calls them: what their `forward` comes to is all under `torch.no_grad()`.
+//! Modules that never record a graph, because all the work of `forward` is under `torch.no_grad()`.
 
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::{ObjId, Value};
@@ -6,14 +6,14 @@ use crate::flow::machine::Interp;
 use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::ModIdx;
 
-/// What nothing is recorded under.
+/// Context managers and decorators under which PyTorch records no graph.
 const CUTS: &[&str] = &["no_grad", "inference_mode"];
-/// What is no part of a module's work, and read off one of its parts.
+/// Attributes that code reads from a part of a module without using the part's weights.
 const ASKED: &[&str] = &["device", "dtype", "shape"];
-/// So many methods of a module are followed into one another.
+/// How many calls of a module's methods to follow into one another.
 const MAX_DEPTH: u32 = 4;
 
-/// A method of a module.
+/// A method of a module that is being searched.
 struct Method<'a> {
     id: ObjId,
     ir: &'a Module,
@@ -22,7 +22,7 @@ struct Method<'a> {
 }
 
 impl Interp<'_> {
-    /// Does nothing that the module's weights take part in come into a graph?
+    /// Does `forward` use all parts of the module without recording a graph?
     pub(crate) fn records_nothing(&self, id: ObjId) -> bool {
         let forward =
             self.obj(id).class.and_then(|class| self.program.find_method(class, self.known.forward));
@@ -64,7 +64,7 @@ impl Interp<'_> {
         false
     }
 
-    /// Does the function end at the statement?
+    /// Does the function always end at or inside this statement?
     fn leaves(&self, at: &Method<'_>, s: StmtId) -> bool {
         let leaves = |block: Block| at.ir.block(block).iter().any(|&s| self.leaves(at, s));
         match *at.ir.stmt(s) {
@@ -79,14 +79,14 @@ impl Interp<'_> {
         }
     }
 
-    /// How a test of the module's own attributes comes out, where they are written down.
+    /// The result of a test of the module's own attributes, where their values are known.
     fn attribute_decides(&self, at: &Method<'_>, test: ExprId) -> Option<bool> {
         match at.ir.expr(test) {
             Expr::Unary { op: UnaryOp::Not, operand } => {
                 self.attribute_decides(at, operand).map(|truth| !truth)
             }
             Expr::Attr { base, name } if Some(at.ir.expr(base)) == at.receiver => {
-                // It is in evaluation mode.
+                // This analysis is about modules in evaluation mode.
                 if name.as_str() == "training" {
                     return Some(false);
                 }
@@ -102,7 +102,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the statement use something of the module: a part, or a method that records?
+    /// Does the statement use a part of the module, or call a method that records?
     fn speaks_of_parts(&self, at: &Method<'_>, s: StmtId) -> bool {
         let (ir, span) = (at.ir, at.ir.stmt_span(s));
         if let Stmt::Assert { .. } = ir.stmt(s) {
@@ -110,7 +110,7 @@ impl Interp<'_> {
         }
         let inside =
             ir.exprs.iter().zip(&ir.expr_spans).enumerate().filter(|(_, (_, at))| span.contains(**at));
-        // `self.encoder.device`: says where it is.
+        // `self.encoder.device` only asks for the device.
         let asked: Vec<ExprId> = inside
             .clone()
             .filter_map(|(_, (e, _))| match *e {
@@ -136,7 +136,7 @@ impl Interp<'_> {
     }
 }
 
-/// `self.encoder.weight`, `self.encoder` and `self`.
+/// The expression and the bases of its attributes: `self.encoder.weight`, `self.encoder` and `self`.
 fn chain_of(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
     std::iter::successors(Some(e), |&e| match ir.expr(e) {
         Expr::Attr { base, .. } => Some(base),
@@ -144,7 +144,7 @@ fn chain_of(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
     })
 }
 
-/// Is one of them `torch.no_grad()`, with or without the parentheses?
+/// Is one of these context managers or decorators `torch.no_grad()`, with or without parentheses?
 fn is_cut(ir: &Module, mut managers: impl Iterator<Item = ExprId>) -> bool {
     managers.any(|e| {
         let named = match ir.expr(e) {

@@ -1,15 +1,15 @@
-//! Whose parameters an optimizer is given.
+//! Which modules' parameters an optimizer receives.
 
 use crate::flow::domain::value::{ObjId, OuterId, Value};
 use crate::flow::machine::Interp;
 use crate::ir::{Expr, ExprId, Module, Stmt, Var};
 
-/// More parts of what an optimizer is given are not looked into.
+/// The maximum number of expressions to follow from an optimizer's argument.
 const MOST_PARTS: usize = 12;
 
 impl Interp<'_> {
-    /// The modules whose `parameters()` are asked for in an expression: those that are known, and those that came from
-    /// outside.
+    /// The modules on which an expression calls `parameters()`: first modules that the engine knows, then modules from
+    /// outside values.
     pub(crate) fn modules_of_parameters(&mut self, e: ExprId) -> (Vec<ObjId>, Vec<OuterId>) {
         let mut said = vec![e];
         self.said_of(e, &mut said);
@@ -26,9 +26,9 @@ impl Interp<'_> {
         (modules, outside)
     }
 
-    /// What the variables in an expression were given in this function: `groups = [{"params": model.parameters()}]`, and
-    /// what was appended. One that is given several things may be any of them, and one that takes some of the parameters
-    /// by their names may be without those that are asked about.
+    /// Adds to `said` the values that this function gave to the variables of the expression, and what it appended to them:
+    /// `groups = [{"params": model.parameters()}]`. A variable with several assignments is skipped, because it may have any of
+    /// the values. So is a variable that a loop fills with some of the parameters, chosen by name.
     fn said_of(&self, e: ExprId, said: &mut Vec<ExprId>) {
         let ir = &self.linked().ir;
         let here = self.here().func;
@@ -77,7 +77,7 @@ impl Interp<'_> {
     }
 }
 
-/// `groups.append(x)`: `groups` and `x`.
+/// `groups.append(x)`: the list `groups` and the element `x`.
 fn added_to(ir: &Module, e: ExprId) -> Option<(ExprId, ExprId)> {
     let Expr::Call(id) = ir.expr(e) else { return None };
     let call = ir.call(id);

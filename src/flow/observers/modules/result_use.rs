@@ -1,13 +1,13 @@
-//! What becomes of a result: whether anything differentiates it.
+//! Where the result of a call goes, and whether anything differentiates it.
 
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 use std::ops::Range;
 
-/// What these give has no graph.
+/// Methods whose result has no graph.
 const CUTS: &[&str] = &["item", "tolist", "detach", "numpy", "argmax"];
-/// A call that differentiates needs gradients, and so does whoever calls the function that it is in.
+/// Calls that differentiate. They need gradients, and so do the callers of the function that contains them.
 pub(crate) const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
 
 impl<'a> Course<'a> {
@@ -21,20 +21,20 @@ impl<'a> Course<'a> {
         self.func.0 == 0 || self.ir.function(self.func).span.contains(at)
     }
 
-    /// The numbers of the function's expressions.
+    /// The indices of the function's expressions.
     pub(crate) fn exprs(&self) -> Range<usize> {
         let range = &self.ir.function(self.func).exprs;
         if self.func.0 == 0 { 0..self.ir.exprs.len() } else { range.start as usize..range.end as usize }
     }
 
-    /// The function's expressions that are in this one, itself included.
+    /// The function's expressions inside of this one, including the expression itself.
     fn parts(&self, e: ExprId) -> impl Iterator<Item = (Expr, Span)> + 'a {
         let (ir, own, parts) = (self.ir, self.exprs(), self.ir.exprs_in(e));
         let all = parts.start.max(own.start)..parts.end.min(own.end);
         all.map(|n| (ir.exprs[n], ir.expr_spans[n]))
     }
 
-    /// One pass over the function's statements. Is something more held than before?
+    /// One pass over the function's statements. True if it found another variable or attribute that holds the result.
     fn goes_on(&mut self) -> bool {
         let (ir, before) = (self.ir, self.held.len());
         for (n, s) in ir.stmts.iter().enumerate() {
@@ -65,7 +65,7 @@ impl<'a> Course<'a> {
         self.held.len() > before
     }
 
-    /// The target, or what is in it, holds the value from here on.
+    /// The target holds the result from here on. With `part`, something in the target holds it.
     fn hold(&mut self, target: ExprId, part: bool) {
         let holder = match self.ir.expr(target) {
             Expr::Var(v) => {
@@ -90,7 +90,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Is the call, or something that holds what it gives, in the piece of source, and not only its numbers?
+    /// Does the expression contain the call or a holder of its result, other than under a method without a graph, such as `item()`?
     fn carries(&self, piece: ExprId) -> bool {
         let at = self.ir.span(piece);
         let found = |s: Span| at.contains(s) && !self.is_cut(s, piece);
@@ -106,7 +106,7 @@ impl<'a> Course<'a> {
                 })
     }
 
-    /// Has the piece of source something around the place that has no graph: `loss.item()`, `out.detach()`?
+    /// Does the expression remove the graph of what is at the place, as in `loss.item()` or `out.detach()`?
     fn is_cut(&self, place: Span, piece: ExprId) -> bool {
         let (ir, whole) = (self.ir, self.ir.span(piece));
         self.parts(piece).any(|(e, at)| {
@@ -124,7 +124,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Does it come to a `backward()` of the function?
+    /// Does the result reach a `backward()` in this function?
     pub(crate) fn is_differentiated(&self) -> bool {
         let ir = self.ir;
         self.exprs().any(|n| match ir.exprs[n] {
@@ -137,25 +137,25 @@ impl<'a> Course<'a> {
     }
 }
 
-/// Where what a call gives goes to in the function that it is in, as far as names tell.
+/// Where the result of a call goes in the function that makes the call, as far as names show.
 pub(crate) struct Course<'a> {
     pub(crate) ir: &'a Module,
     pub(crate) func: FuncId,
     pub(crate) call: Span,
-    /// What holds it, or something made of it.
+    /// Variables and attributes that hold the result, or a value computed from it.
     pub(crate) held: Vec<Holder>,
-    /// It may be found again without the function's result: in an attribute, in what the function was given.
+    /// Whether other code may reach the result without the function's return value: through an attribute or a parameter.
     pub(crate) escapes: bool,
 }
 
-/// What keeps a value: a variable, or an attribute of that name, of whatever object.
+/// A variable, or any attribute with that name, that holds a value.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Holder {
     Variable(Var),
     Attribute(Sym),
 }
 
-/// Where something is put into training mode after the call: what comes then is about other rounds.
+/// The offset of the first `train` after the call, or `u32::MAX`. Code from there on belongs to later rounds of a loop.
 pub(crate) fn trained_again(ir: &Module, function: Span, call: Span) -> u32 {
     let trains = ir.exprs.iter().zip(&ir.expr_spans).filter(|&(e, &at)| {
         function.contains(at)

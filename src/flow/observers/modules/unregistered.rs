@@ -1,4 +1,4 @@
-//! What modules keep where `.to()` and `parameters()` do not see it, and copies of leaves.
+//! Modules and parameters that `.to()` and `parameters()` do not find, and copies of leaf tensors.
 
 use rustc_hash::FxHashSet;
 
@@ -14,11 +14,11 @@ use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::State;
 
-/// How deep containers are followed.
+/// How deep to follow containers inside of containers.
 const MAX_CLASSES: u32 = 4;
 
 impl Interp<'_> {
-    /// A module's constructor has ended: are there modules or parameters of its own in plain containers only?
+    /// The constructor of a module has ended. Reports modules and parameters that it made and stored only in plain containers.
     pub(crate) fn check_registered(&mut self, id: ObjId) {
         if self.obj(id).kind != ObjKind::Module || self.run.muted > 0 {
             return;
@@ -29,7 +29,7 @@ impl Interp<'_> {
         }
         let mut registered = Parts::default();
         self.registered_parts(id, &mut registered, 0);
-        // `self.parameters = nn.ParameterList(…)`: a list of its own, with which the parameters of others may be moved.
+        // `self.parameters = nn.ParameterList(…)`: the class has a list of its own, and may use it to move unregistered parameters.
         let listed = self.obj(id).attrs.iter().any(|(name, _)| name.as_str() == "parameters");
         let fields: Vec<(Sym, Value)> =
             self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
@@ -39,12 +39,12 @@ impl Interp<'_> {
                 let Some(container) = self.plain_container(v) else { continue };
                 let mut held = Parts::default();
                 self.parts_of(v, &mut held, 0);
-                // Under names that are put together, it may be the parameters of these that the module registers.
+                // The module may register these parameters by hand, under names that it computes.
                 if listed || self.modules.registers_by_hand.contains(&id) {
                     self.forget_places(v, &held);
                     continue;
                 }
-                // `self.teacher = [model]` is how people keep a single module out on purpose.
+                // `self.teacher = [model]` is the usual way to keep one module out on purpose.
                 if held.modules.len() == 1 && self.exact_elements(v).is_some_and(|items| items.len() == 1) {
                     continue;
                 }
@@ -56,7 +56,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A class with its own way to move, or to list parameters, knows what it keeps.
+    /// Does the class move itself or list its parameters in its own way? Then it finds what it stores.
     pub(crate) fn keeps_its_own_books(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return true };
         let own = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
@@ -78,13 +78,13 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the container hold modules with weights, or parameters, made by this constructor and registered nowhere?
+    /// Does the container hold modules with weights, or parameters, that this constructor made and registered nowhere?
     fn unseen(&mut self, id: ObjId, held: &Parts, registered: &Parts) -> bool {
         if held.open || registered.open {
             return false;
         }
         let modules: Vec<ObjId> = held.modules.iter().copied().filter(|&m| self.has_weights(m, 0)).collect();
-        // What was there before the module is somebody else's, who may keep it out on purpose.
+        // A module that existed before this one belongs to other code, which may keep it out on purpose.
         let own = |m: &ObjId| m.0 > id.0 && !registered.modules.contains(m);
         if !modules.is_empty() {
             return modules.iter().all(own) && modules.iter().all(|&m| self.left_where_made(m));
@@ -102,7 +102,7 @@ impl Interp<'_> {
                 .all(|t| !registered.tensors.contains(t) && !along(t) && self.made_as_parameter(*t))
     }
 
-    /// Is the module where it was made, without anybody having said where?
+    /// Is the module still on the CPU, where it was made, without any explicit move?
     pub(crate) fn left_where_made(&mut self, id: ObjId) -> bool {
         let d = self.module_device(id, 0);
         self.device_leaves(d).into_iter().all(|(_, device, origin)| {
@@ -110,7 +110,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `nn.Parameter(…)`, and not one that some module has given.
+    /// Is it a new `nn.Parameter(…)`, and not a parameter of some module?
     fn made_as_parameter(&self, t: TensorId) -> bool {
         self.device_leaves(self.get_tensor(t).device).into_iter().all(|(_, device, origin)| {
             let chain = self.chain(origin);
@@ -121,11 +121,11 @@ impl Interp<'_> {
         })
     }
 
-    /// Has the module parameters or buffers, as far as its class tells?
+    /// Does the module have parameters or buffers, as far as its class shows?
     pub(crate) fn has_weights(&self, id: ObjId, depth: u32) -> bool {
         match self.obj(id).kind {
             ObjKind::ForeignModule(Some(op)) => op.state != State::Unknown && self.is_stateful(id, op),
-            // Of another library, which has no reason to make modules of what has none.
+            // A module of another library. Libraries have little reason to make modules without weights.
             ObjKind::ForeignModule(None) => true,
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let mut parts = Parts::default();
@@ -137,7 +137,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Do the class's methods, or those of its bases, make parameters or modules that have some?
+    /// Do the methods of the class or of its bases make parameters, or modules that have some?
     fn class_has_weights(&self, key: ClassKey) -> bool {
         if let Some(&known) = self.observed.weighty.borrow().get(&key) {
             return known;
@@ -157,7 +157,7 @@ impl Interp<'_> {
         has
     }
 
-    /// Does the class itself make parameters or layers that have some? `other` is told of the project's modules that it makes.
+    /// Does the class itself make parameters or layers that have some? Calls `other` with each of the project's modules that it makes.
     fn makes_weights(&self, key: ClassKey, other: &mut dyn FnMut(ClassKey)) -> bool {
         let info = self.program.class(key);
         let inherits = info.externals.iter().any(|&p| {
@@ -205,7 +205,7 @@ impl Interp<'_> {
         true
     }
 
-    /// What is told as unregistered is not told again where it meets something.
+    /// Sets the devices of unregistered parts to unknown, so that no rule reports them again where they meet another tensor.
     fn forget_places(&mut self, container: Value, held: &Parts) {
         let unknown = self.unknown_device();
         for &m in &held.modules {
@@ -217,7 +217,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `t.requires_grad_()` and `t.requires_grad = True`: the tensor itself, wherever it is kept, is a leaf now.
+    /// `t.requires_grad_()` or `t.requires_grad = True`: the tensor itself is a leaf from now on, in every variable that holds it.
     pub(crate) fn becomes_leaf(&mut self, v: Value, base: ExprId) -> Value {
         let Value::Tensor(id) = v else { return v };
         let t = self.get_tensor(id);
@@ -231,7 +231,7 @@ impl Interp<'_> {
         leaf
     }
 
-    /// What a tensor is after it was moved by `.to()`: a leaf's copy on another device is no leaf.
+    /// The role of the result of `.to()`. The copy of a leaf on another device is not a leaf.
     pub(crate) fn role_of_copy(
         &mut self,
         t: Tensor,
@@ -244,7 +244,7 @@ impl Interp<'_> {
         });
         let made_on_cpu = self.device_leaves(t.device).iter().all(|(_, d, _)| *d == Device::Cpu);
         match t.role {
-            // Without a graph a copy is made of nothing: a leaf of its own, which keeps no gradient unless it is told to.
+            // While gradients are off, the copy is a leaf of its own. It has a gradient only after `requires_grad_()`.
             Role::Parameter | Role::Leaf if self.is_gradless() => Role::Plain,
             Role::Parameter | Role::Leaf if moves && made_on_cpu && t.certain => {
                 if !matches!(self.linked().ir.expr(base), Expr::Attr { .. }) {
@@ -258,7 +258,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A copy of a leaf is given to an optimizer, kept as a parameter, or asked for its gradient.
+    /// A copy of a leaf is passed to an optimizer, stored as a parameter, or asked for its gradient. True if it is reported.
     pub(crate) fn check_leaf(&mut self, v: Value, e: ExprId, what: &str, fresh_only: bool) -> bool {
         let Value::Tensor(id) = v else { return false };
         let t = self.get_tensor(id);
@@ -290,7 +290,7 @@ impl Interp<'_> {
         false
     }
 
-    /// `t.retain_grad()`: the copy has a gradient after all.
+    /// After `t.retain_grad()`, the copy has a gradient.
     pub(crate) fn keeps_gradient(&mut self, t: Tensor, base: ExprId) {
         if let (Role::Copy, Expr::Var(_) | Expr::Attr { .. }) = (t.role, self.linked().ir.expr(base)) {
             let plain = self.tensor(Tensor { role: Role::Plain, ..t });

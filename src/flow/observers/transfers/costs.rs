@@ -18,7 +18,7 @@ impl Interp<'_> {
         self.d.where_leaf(device, &mut |p| leaves.contains(&p))
     }
 
-    /// Tells of something that is so where a device is CUDA's.
+    /// Emits an event for what happens where a device is CUDA.
     fn tell_on_cuda(&mut self, device: Dd, kind: Kind, e: ExprId) {
         let here = self.where_on(device, &|d| matches!(d, Device::Cuda(_) | Device::CudaSome));
         let there = self.available(None);
@@ -29,14 +29,14 @@ impl Interp<'_> {
         }
     }
 
-    /// Numbers of 64 bits on a GPU.
+    /// Reports 64-bit numbers on a GPU.
     pub(crate) fn doubles_on_gpu(&mut self, device: Dd, double: Cond, e: ExprId) {
         if double == crate::flow::domain::diagram::TRUE && self.run.muted == 0 {
             self.tell_on_cuda(device, Kind::DoubleOnGpu, e);
         }
     }
 
-    /// Does the file ask what the GPU can do?
+    /// Does the file test what the GPU supports?
     fn asks_capability(&self) -> bool {
         self.mentions(&[
             "is_bf16_supported",
@@ -58,7 +58,7 @@ impl Interp<'_> {
             .any(|(_, _, name)| name.is_some_and(|n| names.contains(&n.as_str())))
     }
 
-    /// `dtype=torch.bfloat16` on a GPU.
+    /// Reports `dtype=torch.bfloat16` on a GPU.
     pub(crate) fn check_bfloat16(&mut self, device: Dd, args: &Args, e: ExprId) {
         let says = |v: Value| matches!(v, Value::External(path) if path.as_str() == "torch.bfloat16");
         if self.run.muted == 0 && args.values().any(|(v, _)| says(v)) && !self.asks_capability() {
@@ -66,14 +66,14 @@ impl Interp<'_> {
         }
     }
 
-    /// `.bfloat16()` of a tensor or module on a GPU.
+    /// Reports `.bfloat16()` of a tensor or module on a GPU.
     pub(crate) fn cast_to_bfloat16(&mut self, device: Dd, e: ExprId) {
         if self.run.muted == 0 && !self.asks_capability() {
             self.tell_on_cuda(device, Kind::Bfloat16, e);
         }
     }
 
-    /// A module is cast: `module.to(torch.bfloat16)`.
+    /// Reports a cast of a module: `module.to(torch.bfloat16)`.
     pub(crate) fn module_bfloat16(&mut self, id: ObjId, name: &str, args: &Args, e: ExprId) {
         let device = self.module_device(id, 0);
         match name {
@@ -83,7 +83,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.cuda.empty_cache()` in a loop.
+    /// Reports `torch.cuda.empty_cache()` in a loop.
     pub(crate) fn check_emptied(&mut self, path: Sym, e: ExprId) {
         let empties =
             matches!(path.as_str(), "torch.cuda.empty_cache" | "torch.accelerator.memory.empty_cache");
@@ -97,12 +97,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Is a condition open inside of the innermost loop? Then it is not for every round.
+    /// Is the code in a branch inside of the innermost loop, so that not every round reaches it?
     fn is_in_branch(&self) -> bool {
         self.here().loops.last().is_some_and(|l| self.here().branches > l.branches)
     }
 
-    /// A number is read in every round of a training.
+    /// Reports a number that the program reads in every round of a training.
     pub(crate) fn check_sync(&mut self, device: Dd, e: ExprId) {
         if self.run.muted > 0
             || self.here().loops.is_empty()
@@ -123,7 +123,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A result is put into a list in every round, and no gradient is wanted.
+    /// Reports a result that the program appends to a list in every round, although it needs no gradient.
     pub(crate) fn check_accumulated(&mut self, v: Value, e: ExprId) {
         let Value::Tensor(t) = v else { return };
         if self.run.muted > 0 || self.here().loops.is_empty() {

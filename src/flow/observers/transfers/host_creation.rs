@@ -1,4 +1,4 @@
-//! Tensors that are made on the host only to be moved.
+//! Tensors that the program makes on the host and then only moves to a device.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
@@ -9,7 +9,7 @@ use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
-/// Methods that give numbers made of the same ones alone, in another shape or type.
+/// Methods whose result has the same numbers as the tensor, in another shape or type.
 pub(crate) const OF_ITSELF: &[&str] = &[
     "view",
     "reshape",
@@ -44,7 +44,7 @@ pub(crate) const OF_ITSELF: &[&str] = &[
 ];
 
 impl Interp<'_> {
-    /// `torch.zeros(n).to(device)`, or on two lines.
+    /// Reports a tensor that the program makes on the host and then moves: `torch.zeros(n).to(device)`, in one statement or in two.
     pub(crate) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let Some((reason, made)) = self.host_reason(t) else { return };
         let counted =
@@ -52,14 +52,14 @@ impl Interp<'_> {
         if !counted && reason != Reason::Default {
             return;
         }
-        // Of nothing there is nothing to copy.
+        // An empty tensor needs no copy.
         let kept =
             || self.is_cached() || self.fills_a_cache(e) || self.is_made_anew(e) || self.becomes_weight(e);
         if t.bytes == Some(0) || self.happens_once() || kept() {
             return;
         }
         let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
-        // What is first worked on, for a device that is only named, may be part of setting something up.
+        // If other code works on the tensor first and the target is only a named device, the code may belong to a set-up.
         if !at_once && !self.on_every_call(target) {
             return;
         }
@@ -74,7 +74,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
+    /// Does the code run once, so that the cost of the copy does not matter: in the set-up of a file or an object, or in a test?
     pub(crate) fn happens_once(&self) -> bool {
         let here = self.linked().ir.function(self.here().func);
         if self.here().loops.is_empty() && joins_others(&self.linked().ir, here) {
@@ -89,7 +89,7 @@ impl Interp<'_> {
             let around = looped || !frame.loops.is_empty();
             trains |= around && calls_backward(ir, function);
             set_up |= self.sets_up(function.name, frame.module, frame.func);
-            // The constructor's own loops go over what the object is made of, unless all the work is done there.
+            // The loops of a constructor build the parts of the object, unless the constructor also does the training.
             looped = match function.name.as_str() {
                 "__init__" => looped || trains,
                 _ => around,
@@ -100,13 +100,13 @@ impl Interp<'_> {
         !looped && (set_up || self.here().func.0 == 0 || name.as_str().starts_with("test"))
     }
 
-    /// Does the function run once for an object, or for a test?
+    /// Does the function run once for each object or test?
     pub(crate) fn sets_up(&self, name: Sym, module: ModIdx, func: FuncId) -> bool {
         matches!(name.as_str(), "__init__" | "setUp" | "setup_method")
             || self.relevance.set_up.contains(module, func)
     }
 
-    /// A variable that went to the device and comes back, and that nothing else has in the meantime or ever.
+    /// Reports a variable that moves to the device and back, if no other code uses it on the device.
     pub(crate) fn check_returned(&mut self, t: Tensor, e: ExprId, base: ExprId) {
         let Some(value) = self.assigned_before(base) else { return };
         let went = self.place(value);
@@ -130,7 +130,7 @@ impl Interp<'_> {
             ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
                 *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
             });
-        // A batch, or what was made here: its numbers are on the host already.
+        // The numbers of a batch, or of a tensor that was made here, are on the host already.
         self.run.muted += 1;
         let source = self.eval(from);
         self.run.muted -= 1;
@@ -151,7 +151,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `x.cpu().to(device)`, of what is there already.
+    /// Reports `x.cpu().to(device)` where `x` is on the device already.
     pub(crate) fn check_round_trip(&mut self, target: Dd, e: ExprId, base: ExprId) {
         let ir = &self.linked().ir;
         let Expr::Call(c) = ir.expr(base) else { return };
@@ -180,7 +180,7 @@ impl Interp<'_> {
         }
     }
 
-    /// In a loop, or where the data is.
+    /// Does the code run in a loop, or move the tensor to CUDA or to the device of another tensor?
     fn on_every_call(&self, target: Dd) -> bool {
         !self.here().loops.is_empty()
             || self

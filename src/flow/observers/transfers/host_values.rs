@@ -1,4 +1,4 @@
-//! What a tensor made on the host is made of, and whether a loop makes the same again.
+//! How the program makes a tensor on the host, and whether a loop makes the same tensor again.
 
 use crate::flow::domain::value::{Host, Value};
 use crate::flow::machine::Interp;
@@ -8,7 +8,7 @@ use crate::link::Resolved;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
-/// Factories that fill their tensor on its device. The others copy data that is on the host.
+/// Factories that fill their tensor on its device. All other factories copy data from the host.
 const FILLED_ON_DEVICE: &[&str] = &[
     "torch.zeros",
     "torch.ones",
@@ -23,15 +23,15 @@ const FILLED_ON_DEVICE: &[&str] = &[
     "torch.logspace",
     "torch.eye",
 ];
-/// Of these, the ones whose numbers depend on the device.
+/// The factories among these whose numbers depend on the device.
 const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
-/// Methods that fill a tensor where it is.
+/// Methods that fill a tensor on its device.
 const FILLS: &[&str] = &["fill_", "zero_", "clamp_", "mul_", "add_", "sub_", "div_"];
-/// Of these, the ones whose numbers depend on the device.
+/// More methods that fill a tensor. Their numbers depend on the device.
 const DRAWS: &[&str] = &["normal_", "uniform_", "random_", "bernoulli_", "exponential_", "log_normal_"];
 
 impl Interp<'_> {
-    /// Is it stored in one statement where a test has asked about the very place, or what holds it:
+    /// Does a statement store the tensor because a test has found that the target, or the container of the target, has none:
     /// `if len(state) == 0: state["mean"] = torch.zeros(n).to(x)`?
     pub(crate) fn fills_a_cache(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
@@ -49,7 +49,7 @@ impl Interp<'_> {
             })
             .flatten()
             .collect();
-        // What is asked for because it is there is added to: `if kwargs["mask"] is not None: kwargs["mask"] = …`.
+        // A test that the value exists is no such test: `if kwargs["mask"] is not None: kwargs["mask"] = …`.
         let lacks = |test: ExprId| {
             ir.exprs_in(test).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))).any(|part| {
                 let absent = match ir.expr(part) {
@@ -68,7 +68,7 @@ impl Interp<'_> {
                 .any(|(s, span)| matches!(*s, Stmt::If { test, .. } if span.contains(at) && lacks(test)))
     }
 
-    /// What a local variable was given last, if nothing has used it since and no loop has begun.
+    /// The last value that was assigned to a local variable, unless other code has used it since or a loop has begun.
     pub(crate) fn assigned_before(&self, base: ExprId) -> Option<ExprId> {
         let ir = &self.linked().ir;
         let var @ Expr::Var(Var::Local(_)) = ir.expr(base) else { return None };
@@ -87,7 +87,7 @@ impl Interp<'_> {
         });
         let value = assigned.max_by_key(|&v| ir.span(v).start)?;
         let made = ir.span(value);
-        // The target of the assignment itself comes before its value.
+        // The target of the assignment comes before its value and is no use.
         let used = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, s)| {
             *e == var && s.start >= made.end && s.end <= at.start && !self.is_target_of(*s, base)
         });
@@ -98,7 +98,7 @@ impl Interp<'_> {
         (!used && !looped).then_some(value)
     }
 
-    /// Is a place the target of the assignment whose value an expression is in?
+    /// Is the expression at `target` the target of the assignment whose value contains `value`?
     fn is_target_of(&self, target: Span, value: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(value);
@@ -110,7 +110,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Is the value what the factory call at this place gave, and numbers, and nothing else?
+    /// Is the value made of nothing but the result of the factory call at this place, and of numbers?
     pub(crate) fn comes_from(&mut self, value: ExprId, made: Place) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(value) {
@@ -142,12 +142,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the method fill a tensor with what it could be filled with elsewhere?
+    /// Does the method fill a tensor with values that it could also have on another device?
     fn fills(&self, method: &str) -> bool {
         FILLS.contains(&method) || DRAWS.contains(&method) && !self.draws_the_same()
     }
 
-    /// `torch.tensor(range(n))`: numbers that `torch.arange` would count up on the device, while here Python does.
+    /// `torch.tensor(range(n))`: Python counts the numbers up, while `torch.arange` would count on the device.
     pub(crate) fn counts_up(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(e) else { return false };
@@ -173,8 +173,8 @@ impl Interp<'_> {
         builtin(numbers, "range").is_some()
     }
 
-    /// `torch.tensor(array)` copies the array on the host first. With `device=`, it goes to the device right away; lists and
-    /// numbers are put together on the host either way.
+    /// Whether `torch.tensor(array)` makes a copy on the host that `device=` would avoid. PyTorch always builds tensors
+    /// from lists and numbers on the host.
     pub(crate) fn copies_array(&mut self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(e) else { return false };
@@ -201,7 +201,7 @@ impl Interp<'_> {
         v == Value::Host(Host::Array)
     }
 
-    /// As far as anybody can see, it is no tensor or array of the host.
+    /// Whether the expression is, as far as the analysis knows, neither a tensor nor an array on the host.
     pub(crate) fn is_number(&mut self, e: ExprId) -> bool {
         self.run.muted += 1;
         let v = self.eval(e);
@@ -213,7 +213,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a factory that could fill the tensor elsewhere just as well?
+    /// Is it a call of a factory that could also fill the tensor on another device?
     pub(crate) fn fills_on_device(&self, call: Call<'_>) -> bool {
         let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else {
             return false;
@@ -229,12 +229,12 @@ impl Interp<'_> {
         FILLED_ON_DEVICE.contains(&text) && !placed && !(RANDOM.contains(&text) && self.draws_the_same())
     }
 
-    /// Who wants the same numbers everywhere does not draw new ones in every round.
+    /// Does the code want the same random numbers on every device? Code in a loop draws new ones in every round.
     fn draws_the_same(&self) -> bool {
         self.here().loops.is_empty() && self.seeds()
     }
 
-    /// Does the file want the same random numbers everywhere?
+    /// Does the file set a random seed?
     fn seeds(&self) -> bool {
         self.linked().ir.attributes.iter().any(|name| {
             matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed")
@@ -242,13 +242,13 @@ impl Interp<'_> {
     }
 }
 
-/// Does the function make the process one of several? A process does that once.
+/// Does the function make the process a member of a process group? A process does that once.
 pub(crate) fn joins_others(ir: &Module, function: &Function) -> bool {
     let joins = |e: &Expr| matches!(e, Expr::Attr { name, .. } if name.as_str() == crate::torch::GROUP_MAKER);
     function.parent.is_some() && ir.exprs[ir.exprs_of(function)].iter().any(joins)
 }
 
-/// Does the function train something?
+/// Does the function train a model?
 pub(crate) fn calls_backward(ir: &Module, function: &Function) -> bool {
     let backward = |e: &Expr| matches!(e, Expr::Attr { name, .. } if name.as_str() == "backward");
     ir.exprs[ir.exprs_of(function)].iter().any(backward)

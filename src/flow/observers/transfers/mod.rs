@@ -1,4 +1,4 @@
-//! Observers of transfers that cost more than they bring.
+//! Observers of transfers that cost more than they are worth.
 
 pub(crate) mod costs;
 pub(crate) mod host_creation;

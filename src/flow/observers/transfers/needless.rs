@@ -1,5 +1,5 @@
-//! Transfers that cost more than they bring: made and then moved, moved again and again, moved to where it is, and
-//! copies that nobody waits for.
+//! Transfers that cost more than they are worth: a tensor that is made on the host and then moved, that moves again and
+//! again, or that is on the device already, and copies that the program does not wait for.
 
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::Dd;
@@ -12,9 +12,9 @@ use crate::link::Resolved;
 use crate::span::Place;
 use crate::sym::Sym;
 
-/// Copies of up to so many bytes from pageable memory return at once.
+/// The size in bytes up to which a copy from pageable memory returns at once.
 const STAGED: u64 = 64 << 10;
-/// What makes tensors of Python's numbers.
+/// Functions that make tensors from Python numbers.
 pub(crate) const LISTING: &[&str] = &[
     "torch.tensor",
     "torch.as_tensor",
@@ -45,7 +45,7 @@ impl Interp<'_> {
             self.check_round_trip(target, e, base);
             self.events.iter_mut().skip(before).for_each(|pending| pending.event.bytes = t.bytes);
         }
-        // With a type besides, it is for the type.
+        // With another argument, such as a dtype, the call is there for that argument.
         let only_device = matches!(args.values().count(), 0 | 1)
             || args.values().count() == 2 && args.keyword("non_blocking").is_some();
         let as_other = match self.linked().ir.expr(e) {
@@ -64,14 +64,14 @@ impl Interp<'_> {
         }
     }
 
-    /// May a device, as far as it is known, be another one than all that are wanted?
+    /// May the device be a known one that is not among the wanted devices?
     fn differs(&self, device: Dd, wanted: Dd) -> bool {
         let wanted: Vec<Device> = self.device_leaves(wanted).iter().map(|l| l.1).collect();
         let other = |d: &Device| *d != Device::Unknown && !wanted.contains(d);
         !wanted.contains(&Device::Unknown) && self.device_leaves(device).iter().any(|(_, d, _)| other(d))
     }
 
-    /// `.to(other)`: takes the type of the other tensor as well.
+    /// `.to(other)`, which also converts to the dtype of the other tensor.
     fn follows_tensor(&self, args: &Args) -> bool {
         match args.get(0, "other") {
             Some((Value::Tensor(_), _)) => true,
@@ -80,7 +80,7 @@ impl Interp<'_> {
         }
     }
 
-    /// May it be a device other than the CPU?
+    /// May the device be another one than the CPU?
     pub(crate) fn leaves_host(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().any(|(_, d, _)| match d {
             Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Of(_) => true,
@@ -93,7 +93,7 @@ impl Interp<'_> {
         self.device_leaves(d).iter().all(|(_, d, _)| *d == Device::Cpu)
     }
 
-    /// Where a host tensor comes from, nearest reason first; nothing if it may be elsewhere.
+    /// The reason and place of the newest origin of a host tensor. `None` if the tensor may be on another device.
     pub(crate) fn host_reason(&self, t: Tensor) -> Option<(Reason, Place)> {
         let mut found = None;
         for (_, d, origin) in self.device_leaves(t.device) {
@@ -106,15 +106,15 @@ impl Interp<'_> {
         found
     }
 
-    /// `non_blocking=True` from memory that is not pinned.
+    /// Reports `non_blocking=True` for a tensor whose memory is not pinned.
     fn check_pageable(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId) {
         let Some((reason @ (Reason::Batch | Reason::Host | Reason::Typed | Reason::Default), made)) =
             self.host_reason(t)
         else {
             return;
         };
-        // Of so little the driver takes a copy and goes on.
-        // One number for each item of a batch, such as its labels, is not much either.
+        // For so few bytes, the driver takes a copy and returns at once.
+        // One number for each item of a batch, such as its labels, is small, too.
         let counted = matches!(reason, Reason::Default | Reason::Batch);
         let few = || counted && t.dims.known().is_some_and(|n| n < 2) || self.is_listed(made);
         if t.bytes.map_or_else(few, |bytes| bytes <= STAGED) {
@@ -122,7 +122,7 @@ impl Interp<'_> {
         }
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func).span;
-        // Code that asks which it is has its reasons.
+        // Code that tests `is_pinned` handles both cases on purpose.
         let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
             function.contains(at) && matches!(e, Expr::Attr { name, .. } if name.as_str() == "is_pinned")
         });
@@ -131,7 +131,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it so small that who moves it asks something, and is not about to fill the memory?
+    /// Is the tensor so small that its move does not fill the device's memory? Such a move often only tests the device.
     pub(crate) fn is_small(&self, t: Tensor) -> bool {
         match t.bytes {
             Some(bytes) => bytes <= crate::flow::models::tensors::sizes::SMALL,
@@ -139,7 +139,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.tensor(ids)`: made of Python's numbers, one by one. That takes longer than to copy them, so that they are few.
+    /// `torch.tensor(ids)`: made from Python numbers, one by one. Such tensors are small, because that takes longer than the copy.
     fn is_listed(&self, made: Place) -> bool {
         let Some(module) = self.program.module_of(made.file) else { return false };
         let ir = &self.program.get(module).ir;
@@ -157,7 +157,7 @@ impl Interp<'_> {
             .any(|(e, &at)| at == made.span && matches!(*e, Expr::Call(call) if lists(ir.call(call))))
     }
 
-    /// The cell of a variable or attribute.
+    /// The cell of a variable or attribute. `None` for other expressions.
     pub(crate) fn cell_of(&mut self, e: ExprId) -> Option<crate::flow::domain::store::Cell> {
         match self.linked().ir.expr(e) {
             Expr::Var(Var::Local(slot)) => {
@@ -176,7 +176,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is the result remembered by a decorator (`lru_cache`) somewhere on the way here?
+    /// Does a decorator such as `lru_cache` on a function of the call stack store the result?
     pub(crate) fn is_cached(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -206,7 +206,7 @@ impl Interp<'_> {
         false
     }
 
-    /// A tensor that is there already. What needs the move in another round or call is no finding.
+    /// The tensor may already be on the target device. A move that another round or call needs is no finding.
     fn check_already_there(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let place = self.place(e);
         let known: Vec<Device> = self.device_leaves(target).iter().map(|l| l.1).collect();
@@ -216,7 +216,7 @@ impl Interp<'_> {
             && known.iter().any(|d| !matches!(d, Device::Cpu))
             && !known.iter().any(|d| matches!(d, Device::Of(o) if matches!(self.t.get_outer(*o).key, OuterKey::Receiver { .. })))
             && !known.iter().any(|d| matches!(d, Device::Unknown | Device::CudaSome | Device::Meta));
-        // A module may be spread over several GPUs: what lives with it need not be in one place.
+        // A module may be spread over several GPUs, so a tensor on the device of a module need not be where another one is.
         let symbols = known.iter().all(|d| match d {
             Device::Named(_) => true,
             Device::Of(o) => {
@@ -226,12 +226,12 @@ impl Interp<'_> {
             _ => false,
         });
         let local = self.is_own_result(base);
-        // One of the elements of a list is not another one, which has the same name here.
+        // All elements of a list have the same name here, but may be on different devices.
         let any_of_them =
             known.iter().any(|d| matches!(*d, Device::Of(o) | Device::Named(o) if self.is_one_of(o)));
-        // The parts of a large module may be on several GPUs, and moves between them are meant for that.
+        // The parts of a large module may be on several GPUs, and its methods move tensors between them on purpose.
         let spread = self.in_module() && known.iter().any(|d| matches!(d, Device::Of(_) | Device::Named(_)));
-        // `if x.device != device:` around it: then it is not there.
+        // With `if x.device != device:` around it, the move happens only where it is needed.
         let mut decisive = Vec::new();
         self.d.support(self.path, &mut decisive);
         let asked = decisive.iter().any(|a| {
@@ -258,7 +258,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it some element of a container, or a part of one?
+    /// Is it an unspecified element of a container, or a part of one?
     pub(crate) fn is_one_of(&self, mut o: crate::flow::domain::value::OuterId) -> bool {
         loop {
             match self.t.get_outer(o).key {
@@ -269,13 +269,13 @@ impl Interp<'_> {
         }
     }
 
-    /// What this moves may be elsewhere, on another way to here.
+    /// Marks the move as needed: on another path, the tensor may be on another device.
     pub(crate) fn is_needed(&mut self, e: ExprId) {
         let place = self.place(e);
         self.observed.needless.insert(place, None);
     }
 
-    /// A call, or a variable of this function that is no parameter.
+    /// Is it a call, or a local variable that is not a parameter?
     fn is_own_result(&self, base: ExprId) -> bool {
         let ir = &self.linked().ir;
         match ir.expr(base) {
@@ -287,7 +287,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Does the tensor, or its place, come from another function? Then the move may be for other callers.
+    /// Does the tensor or its device come from another function? Then other callers may need the move.
     fn made_elsewhere(&self, t: Tensor) -> bool {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func).span;
@@ -301,7 +301,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The end of an entry point: moves that were never needed.
+    /// An entry point has ended. Emits the moves that were never needed.
     pub(crate) fn end_transfers(&mut self) {
         let mut found: Vec<Pending> =
             std::mem::take(&mut self.observed.needless).into_values().flatten().collect();

@@ -1,4 +1,4 @@
-//! The same tensor that is moved again and again: in every round of a loop, in every call of a module.
+//! Moves of the same tensor again and again: in every round of a loop, or in every call of a module.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::{Again, Kind};
@@ -8,13 +8,13 @@ use crate::ir::{Arg, ArgKind, Call, Expr, ExprId, Module, Stmt, Var};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// The same host tensor is moved in every round of a loop.
+    /// Reports a host tensor that moves in every round of a loop although no round changes it.
     pub(crate) fn check_invariant(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let Some((reason, _)) = self.host_reason(t) else { return };
         if reason == Reason::Batch {
             return;
         }
-        // Where one of several things is says nothing of the others: each round may have another device.
+        // All elements of a container have the same name here, so each round may have another target device.
         let several =
             |l: &(_, Device, _)| matches!(l.1, Device::Of(o) | Device::Named(o) if self.is_one_of(o));
         if self.device_leaves(target).iter().any(several) {
@@ -35,7 +35,7 @@ impl Interp<'_> {
         self.tell_where(target, e, Kind::InvariantMove { again: Again::Loop });
     }
 
-    /// `torch.tensor([scale], device=device)` in a loop, of numbers that the loop does not change: each round copies them.
+    /// Reports `torch.tensor([scale], device=device)` in a loop that does not change the numbers: each round copies them again.
     pub(crate) fn check_made_again(&mut self, device: Dd, e: ExprId) {
         if self.run.muted > 0 || self.here().func.0 == 0 || !self.leaves_host(device) {
             return;
@@ -63,8 +63,8 @@ impl Interp<'_> {
             }
         }
         let changes = self.store.changes(entered);
-        // What is written of the function's own variables tells more than their values: one number that nobody knows is like
-        // another one, and what is found out about a device is no other device.
+        // For local variables, check the assignments in the loop instead of the values: two unknown numbers look equal, and a new
+        // fact about an outside value changes the store but not the value.
         let fixed = |i: &mut Self, part: ExprId| {
             let own = matches!(i.linked().ir.expr(part), Expr::Var(Var::Local(_)));
             i.cell_of(part).is_some_and(|cell| {
@@ -81,12 +81,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Does a loop around give the variable something?
+    /// Does a loop around the expression assign to the variable?
     fn is_set_around(&self, var: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(var);
         let within = || ir.stmts_of(ir.function(self.here().func));
-        // Values are numbered before their targets.
+        // The expressions of a value have lower indices than those of its targets.
         let sets = |target: ExprId| {
             let inside = |n: usize| ir.span(target).contains(ir.expr_spans[n]);
             ir.exprs_in(target).any(|n| ir.exprs[n] == ir.expr(var) && inside(n))
@@ -109,7 +109,7 @@ impl Interp<'_> {
         let loops = within().filter(|&n| {
             matches!(ir.stmts[n], Stmt::For { .. } | Stmt::While { .. }) && ir.stmt_spans[n].contains(at)
         });
-        // A comprehension's own variables change in each of its rounds.
+        // The variables of a comprehension change in each of its rounds.
         let comprehended = ir
             .exprs
             .iter()
@@ -125,7 +125,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Is an expression not just read, or does the function write into what it is assigned to? Then each round needs one of its own.
+    /// Does the function write into the new tensor, or use it in another way than reading it? Then each round needs its own tensor.
     fn is_written_to(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let stmts = || ir.stmts[ir.stmts_of(ir.function(self.here().func))].iter();
@@ -152,7 +152,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Does a list get it, or is the loop left with it?
+    /// Does the code append the expression to a list, or return it from the loop?
     fn is_kept_or_left_with(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(e);
@@ -162,11 +162,11 @@ impl Interp<'_> {
         ir.stmts_of(ir.function(self.here().func)).any(left) || ir.calls().any(kept)
     }
 
-    /// `self.table.to(x.device)` in `forward`, of a table that only the module's constructor sets: a model is called again
-    /// and again, and each call copies it.
+    /// `self.table.to(x.device)` in `forward`, where only the module's constructor sets `table`: each call of the model copies
+    /// the table again.
     fn is_sent_by_each_call(&mut self, t: Tensor, base: ExprId) -> Option<Again> {
         let Expr::Attr { base: owner, name } = self.linked().ir.expr(base) else { return None };
-        // In a branch it may be for some calls alone, in a loop it is that loop's, and of a caller in another file it says nothing.
+        // A branch may run for some calls only, a move in a loop belongs to that loop, and a caller in another file proves nothing here.
         let mut around = Some(self.frame);
         while let Some(f) = around {
             let f = &self.frames[f.0 as usize];
@@ -175,7 +175,7 @@ impl Interp<'_> {
             }
             around = f.caller;
         }
-        // So may what a test decides that comes out one way the first time: `if self.moved is None:`.
+        // Code in an `if` may run only once, too: `if self.moved is None:`.
         let ir = &self.linked().ir;
         let decided =
             |n: usize| matches!(ir.stmts[n], Stmt::If { .. }) && ir.stmt_spans[n].contains(ir.span(base));
@@ -204,7 +204,7 @@ impl Interp<'_> {
         fixed.then_some(Again::Forward)
     }
 
-    /// Does a method of the class other than its constructor set the attribute, perhaps by its name?
+    /// Does a method other than the constructor set the attribute, possibly with a computed name?
     fn is_set_later(&self, class: crate::link::ClassKey, name: Sym) -> bool {
         self.program.class(class).mro.iter().any(|k| {
             let ir = &self.program.get(k.module).ir;
@@ -232,7 +232,7 @@ impl Interp<'_> {
         })
     }
 
-    /// Where the outermost loop around began, if it is in its second round.
+    /// The mark of the store at the start of the outermost loop that is in its second round. `None` without such a loop.
     fn second_round(&mut self) -> Option<crate::flow::domain::store::Mark> {
         let mut found = None;
         let mut at = Some(self.frame);

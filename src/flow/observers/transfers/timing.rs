@@ -1,7 +1,7 @@
-//! Clocks around work on a GPU that nobody waits for.
+//! Clock readings around work on a GPU, if the program does not wait for that work.
 //!
-//! A call of a model puts work into a queue and returns. Which stretches of a function are timed, and whether anything in
-//! one waits, is told by its text; where the work goes is told by the values.
+//! A call of a model puts work into the GPU's queue and returns. The source shows which parts of a function are timed and whether
+//! something in them waits. The values show on which device the work runs.
 
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::event::Kind;
@@ -12,7 +12,7 @@ use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Function, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
-/// Clocks of the host.
+/// Functions that read a clock of the host.
 const CLOCKS: &[&str] = &[
     "time.time",
     "time.time_ns",
@@ -22,7 +22,7 @@ const CLOCKS: &[&str] = &[
     "time.monotonic_ns",
     "timeit.default_timer",
 ];
-/// Names of what waits for the device, or may: reads, copies, prints, barriers, events, and the clocks' other uses.
+/// Names of calls that wait for the device, or may: reads, copies, prints, barriers, events, and other uses of a clock.
 const WAITS: &[&str] = &[
     "synchronize",
     "item",
@@ -55,7 +55,7 @@ const WAITS: &[&str] = &[
     "isnan",
     "timeit",
 ];
-/// Operations that people time.
+/// Operations that take long enough to be timed on their own.
 const HEAVY: &[&str] = &[
     "matmul",
     "mm",
@@ -70,25 +70,25 @@ const HEAVY: &[&str] = &[
     "svd",
     "inv",
 ];
-/// Parts of the names of a model, and of methods that run one.
+/// Parts of the names of models, and of methods that run a model.
 const COMPUTES: &[&str] = &[
     "model", "net", "module", "forward", "encod", "decod", "predict", "infer", "backbone", "head", "sample",
 ];
-/// How deep functions that are called in such a stretch are looked into.
+/// How many calls deep to search for a wait in the functions that a timed part calls.
 const MAX_DEPTH: u32 = 3;
 
-/// A stretch of a function between two looks at a clock, of which the difference is taken.
+/// The part of a function between two reads of a clock whose difference the function computes.
 struct Timed {
-    /// The first look.
+    /// The first read of the clock.
     start: ExprId,
-    /// The second.
+    /// The second read of the clock.
     end: ExprId,
-    /// The loop in whose every round the clock is started anew after that: the stretch is a round.
+    /// The loop that reads the clock again after `end`, as the start for its next round. The timed part is then a whole round.
     round: Option<Span>,
 }
 
 impl Interp<'_> {
-    /// A module computes something on this device: is it timed?
+    /// A module computes on this device. Reports it if a clock is read around it without a wait.
     pub(crate) fn check_timed(
         &mut self,
         _module: ObjId,
@@ -103,7 +103,7 @@ impl Interp<'_> {
         self.timed_work(here, &timed, e);
     }
 
-    /// The same for a model of which nothing is known but what it is given.
+    /// The same for an unknown model, based on the device of its arguments.
     pub(crate) fn check_timed_call(&mut self, args: &Args, e: ExprId) {
         if self.run.muted > 0 || self.is_some_method(e) {
             return;
@@ -119,7 +119,7 @@ impl Interp<'_> {
         self.timed_work(here, &timed, e);
     }
 
-    /// `evaluator.process(inputs, outputs)`: is a method of a variable called whose name does not say that a model computes?
+    /// Is it a method of a variable, with a name that does not suggest a model: `evaluator.process(inputs, outputs)`?
     fn is_some_method(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(e) else { return false };
@@ -129,7 +129,7 @@ impl Interp<'_> {
         !own && !COMPUTES.iter().any(|part| name.as_str().contains(part))
     }
 
-    /// A product of matrices or a convolution is as much work as a model.
+    /// The same for a matrix product or a convolution, which takes as long as a model.
     pub(crate) fn check_timed_operation(&mut self, name: &str, result: Value, e: ExprId) {
         let Value::Tensor(t) = result else { return };
         if self.run.muted > 0 || !HEAVY.contains(&name) {
@@ -158,7 +158,7 @@ impl Interp<'_> {
         for (leaf, d, _) in self.device_leaves(device) {
             let gpu = match d {
                 Device::Cuda(_) | Device::CudaSome => true,
-                // Where a GPU has gone another way it is none.
+                // A named device counts only if the path allows that it is CUDA on a machine with CUDA.
                 Device::Named(o) if self.t.get_outer(o).device => {
                     let (cuda, there) = (self.if_on_cuda(o), self.available(None));
                     let there = self.d.and(self.path, there);
@@ -176,7 +176,7 @@ impl Interp<'_> {
         self.d.where_leaf(device, &mut |p| gpus.contains(&p))
     }
 
-    /// The timed stretch around an expression, if nothing in it waits.
+    /// The timed part around an expression, if nothing in it waits.
     fn timed_around(&mut self, e: ExprId) -> Option<Timed> {
         let module = self.here().module;
         let program = self.program;
@@ -207,7 +207,7 @@ fn is_clock(program: &Program, module: ModIdx, call: Call<'_>) -> bool {
         && matches!(program.resolve_expr(module, call.func), Some(Resolved::External(path)) if CLOCKS.contains(&path.as_str()))
 }
 
-/// Every `clock() - start` of a function, or of a file's body, with the last look before it.
+/// Every difference `clock() - start` in a function or in a file's body, with the last read of the clock before it.
 fn stretches(program: &Program, module: ModIdx, scope: Option<&Function>) -> Vec<Timed> {
     let ir = &program.get(module).ir;
     let (stmts, exprs) =
@@ -262,7 +262,7 @@ fn loops_around(ir: &crate::ir::Module, e: ExprId) -> impl Iterator<Item = Span>
         .map(|(_, &span)| span)
 }
 
-/// Does something in this stretch of a file wait, or what it calls?
+/// Does this part of a file, or a function that it calls, contain a call that waits?
 fn waits(program: &Program, module: ModIdx, stretch: Span, depth: u32) -> bool {
     let ir = &program.get(module).ir;
     let name_of = |e: ExprId| match ir.expr(e) {

@@ -1,4 +1,4 @@
-//! Copies to the host that nobody waits for.
+//! Copies to the host that the program reads without waiting for them.
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
@@ -10,7 +10,7 @@ use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// `.to("cpu", non_blocking=True)`: where the result is, with when it was asked for.
+    /// `.to("cpu", non_blocking=True)`: returns the result's device with an origin `Unwaited`, and stores the number of waits so far.
     pub(crate) fn unwaited(&mut self, t: Tensor, device: Dd, args: &Args, e: ExprId) -> Dd {
         if !nonblocking(args) || !self.only_host(device) || !self.leaves_host(t.device) {
             return device;
@@ -20,7 +20,7 @@ impl Interp<'_> {
         self.because(device, e, Reason::Unwaited)
     }
 
-    /// `host[i].copy_(x, non_blocking=True)`: the whole of what is copied into waits to be waited for.
+    /// `host[i].copy_(x, non_blocking=True)`: the whole tensor `host` must be waited for, not only `host[i]`.
     pub(crate) fn copies_without_waiting(&mut self, t: Tensor, args: &Args, e: ExprId, base: ExprId) {
         let Some((Value::Tensor(source), _)) = args.get(0, "src") else { return };
         let from = self.get_tensor(source).device;
@@ -41,7 +41,7 @@ impl Interp<'_> {
         self.store.set(cell, v);
     }
 
-    /// The numbers of a tensor are read on the host.
+    /// The host reads the numbers of a tensor.
     pub(crate) fn check_read(&mut self, t: Tensor, e: ExprId) {
         for (_, d, origin) in self.device_leaves(t.device) {
             let Some(copy) =
@@ -65,7 +65,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `out.copy_(host)`, `out.add_(host)`, `out[i] = host`: what is given is read at once, if both are on the CPU.
+    /// `out.copy_(host)`, `out.add_(host)`, `out[i] = host`: if both are on the CPU, the operation reads `host` at once.
     pub(crate) fn read_into(&mut self, whole: Tensor, given: &[Value], e: ExprId) {
         if self.observed.unwaited.is_empty() || !self.only_host(whole.device) {
             return;
@@ -79,7 +79,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A method by whose name something is waited for.
+    /// A call of a method whose name says that it waits.
     pub(crate) fn may_wait(&mut self, name: Sym) {
         if matches!(name.as_str(), "synchronize" | "wait" | "wait_stream" | "wait_event" | "query") {
             self.observed.waits += 1;
@@ -97,7 +97,7 @@ impl Interp<'_> {
         for &leaf in &accelerators {
             let here = self.d.where_leaf(target, &mut |p| p == leaf);
             let there = match self.t.places.get(leaf).0 {
-                // An attempt asks whether it is there.
+                // In a `try`, a move to another back end tests whether it is available.
                 Device::Other(_) if self.caught_around() => crate::flow::domain::diagram::FALSE,
                 Device::Other(b) => self.available(Some(b)),
                 _ => self.available(None),
@@ -105,7 +105,7 @@ impl Interp<'_> {
             let there = self.d.and(here, there);
             bad = self.d.or(bad, there);
         }
-        // That it goes where a tensor is says that there is one.
+        // If the target is the device of a value, that value is a tensor.
         let before = self.path;
         let mut tensors = crate::flow::domain::diagram::FALSE;
         for leaf in accelerators {
