@@ -207,7 +207,7 @@ pub struct Arg {
     pub span: Span,
 }
 
-/// A call, as [`Module::call`] gives it.
+/// A call, as [`Module::call`](super::Module::call) gives it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Call<'a> {
     /// What is called.

@@ -11,7 +11,7 @@ use super::machine::Peer;
 /// What the probe is asked to do besides questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// Use the devices: see [`exercise`].
+    /// Use the devices: see `exercise`.
     pub run: bool,
     /// Allocate these sizes, in bytes, and give them back.
     pub allocate: Vec<u64>,
