@@ -1,4 +1,4 @@
-//! What the interpreter tells the rules.
+//! Events: what the engine reports to the rules.
 
 use crate::ir::FuncId;
 use crate::span::{Place, Span};
@@ -11,38 +11,37 @@ pub struct Event {
     pub kind: Kind,
     /// The expression or statement.
     pub place: Place,
-    /// When it goes wrong.
+    /// The machines and flags with which it occurs.
     pub bite: Bite,
     /// The call sites that led here, outermost first; the first is in the entry's file.
     pub stack: Box<[Place]>,
-    /// The calls of modules around, innermost first.
+    /// The calls of modules on this path, innermost first.
     pub entered: Box<[Entered]>,
-    /// Did the path to here come through a method of an `nn.Module`, with the method's own file and span?
+    /// Does the path go through a method of an `nn.Module`?
     pub in_module: bool,
-    /// Is it in a function that other code of its file visibly calls, interpreted for itself?
+    /// Is the entry point a function that other code in its file calls?
     pub speculative: bool,
-    /// Was the function interpreted for itself although calls in sight say what it is given? Then they are
-    /// judged instead.
+    /// Do visible calls of the entry point pass the value? Then the engine reports those calls, and drops this event.
     pub callers_decide: bool,
-    /// The function puts other things where the parameter is that it is about, so it counts on any place of that.
+    /// The function moves other tensors to the device of the parameter, so its code works for any device of that parameter.
     pub followed: bool,
     /// The parameter of that function on which the devices depend, by its position in the signature.
     pub parameter: Option<(FuncId, u16)>,
-    /// May that code have asked whether an accelerator is there?
+    /// Can the callers have checked that an accelerator is available?
     pub asked_before: bool,
-    /// The function that was interpreted for itself, if it was one.
+    /// The function with which the engine began, if the entry point is a function.
     pub entry: Option<FuncId>,
-    /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
+    /// Is the entry point a function with outside values for its parameters, and not the body of the file?
     pub symbolic: bool,
-    /// Later uses that go wrong for the same reason, and that the first one comes before.
+    /// Later operations that fail for the same reason.
     pub also: Vec<Later>,
-    /// Is a file on the way there plainly written for CUDA alone?
+    /// Does the path go through a file that only supports CUDA?
     pub cuda_only: bool,
     /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
     pub asked_for: bool,
-    /// How often a program does it.
+    /// How often the program runs this code. `emit` computes it.
     pub frequency: Frequency,
-    /// The size of the tensor that it is about in bytes, if the source says it.
+    /// The size of the tensor in bytes, if the source says it.
     pub bytes: Option<u64>,
 }
 
@@ -62,9 +61,9 @@ impl Event {
 pub enum Frequency {
     /// Once: in a file's body, in a constructor and what only those call, in a test.
     Once,
-    /// In every round of a loop whose rounds have loops of their own.
+    /// In every iteration of a loop that contains other loops.
     EveryEpoch,
-    /// As often as somebody calls the function, of which nothing is known.
+    /// In every call of a function whose callers are not visible.
     Unknown,
     /// In every call of a method of something that was made before.
     EveryCall,
@@ -485,9 +484,9 @@ pub enum Kind {
     DoubleOnGpu,
     /// `bfloat16` on a GPU that nobody has asked whether it knows it.
     Bfloat16,
-    /// The allocator's cache is emptied in every round of a loop.
+    /// A loop empties the allocator's cache in every iteration.
     CacheEmptied,
-    /// A number is read back in every round of a training.
+    /// A training loop reads a number from the GPU in every iteration (`loss.item()`).
     SyncInTraining,
     /// Results without gradients are collected on the GPU.
     ResultsKept,

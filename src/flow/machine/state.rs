@@ -19,7 +19,8 @@ pub(crate) struct Run {
     pub(crate) depth: u32,
     /// The entry point has used up its budget.
     pub(crate) exhausted: bool,
-    /// While positive, nothing is reported.
+    /// While positive, observers emit no events: the engine interprets code only for its value, for example the default of a parameter.
+    /// A counter, because such code can be nested.
     pub(crate) muted: u32,
     /// While positive, what runs is to raise some error.
     pub(crate) awaiting: u32,

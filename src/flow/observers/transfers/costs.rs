@@ -1,4 +1,4 @@
-//! What some like to know of and others do on purpose: rules that are off unless asked for.
+//! Observers for the costs whose rules are off by default: SD508, SD509, SD606, SD703, SD704. Many programs have them on purpose.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE};
 use crate::flow::domain::event::Kind;
@@ -18,7 +18,7 @@ impl Interp<'_> {
         self.d.where_leaf(device, &mut |p| leaves.contains(&p))
     }
 
-    /// Tells of something that is so where a device is CUDA's.
+    /// Emits the event in the worlds in which the device is a CUDA device.
     fn tell_on_cuda(&mut self, device: Dd, kind: Kind, e: ExprId) {
         let here = self.where_on(device, &|d| matches!(d, Device::Cuda(_) | Device::CudaSome));
         let there = self.available(None);
@@ -102,7 +102,7 @@ impl Interp<'_> {
         self.here().loops.last().is_some_and(|l| self.here().branches > l.branches)
     }
 
-    /// A number is read in every round of a training.
+    /// A number is read from the GPU in every iteration of a training loop.
     pub(crate) fn check_sync(&mut self, device: Dd, e: ExprId) {
         if self.run.muted > 0
             || self.here().loops.is_empty()
