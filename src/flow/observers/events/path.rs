@@ -27,8 +27,9 @@ impl Way {
 }
 
 impl Interp<'_> {
-    /// The machines and flags with which the failure condition `bad` is true on the current path. `None` if it cannot be true, or only if
-    /// a test has a result that the engine does not understand. With `guards`, ways that depend on a flag about devices do not count.
+    /// The machines and flags with which the failure condition `bad` is true on the current path. `None` if it cannot be true, if it
+    /// depends on a test that the engine does not understand, or if an earlier use raises first for the same reason. With `guards`,
+    /// ways that depend on a flag about devices do not count.
     pub(crate) fn bite(&mut self, bad: Cond, guards: bool) -> Option<Bite> {
         let mut ways: Vec<Way> = self.ways(bad, guards).into_iter().filter(|w| w.shadow.is_none()).collect();
         let best = (0..ways.len()).min_by_key(|&i| ways[i].rank())?;
