@@ -1,4 +1,4 @@
-//! Findings: what a rule says about a place, before anybody decides how to show it.
+//! Findings: what rules report, before a format shows it.
 
 mod fix;
 mod label;
@@ -86,30 +86,30 @@ pub struct Finding {
     pub code: Code,
     /// Taken from the rule's page and the configuration.
     pub severity: Severity,
-    /// How sure it is.
+    /// How certain it is.
     pub confidence: Confidence,
-    /// Why it is no surer than that, as clauses without a full stop ("nothing in this project calls `f`"). Nothing for what is certain.
+    /// Why it is not more certain, as clauses without a full stop ("nothing in this project calls `f`"). Empty if it is certain.
     pub doubts: Vec<String>,
     /// One sentence that names what is wrong here, without a full stop.
     pub message: String,
-    /// Where it bites.
+    /// The machines on which it occurs.
     pub world: World,
-    /// What the path to it takes for granted about the machine besides: all of that must hold.
+    /// Other conditions on the machine that the path needs. All of them must be true.
     pub premises: Vec<Premise>,
-    /// Other machines on which it bites, too: all premises of one of them. Only where `world` is about which
-    /// devices are there.
+    /// Other machines on which it also occurs. Each entry is one kind of machine: all its premises must be true. Only if `world` is about
+    /// the devices that exist.
     pub also: Vec<Vec<Premise>>,
     /// What else must hold, in words ("when `args.cuda` is set").
     pub condition: Option<String>,
-    /// The place that the finding is about.
+    /// The primary place: the code that you would change.
     pub primary: Label,
     /// Other places that matter, such as where the device was decided.
     pub related: Vec<Label>,
-    /// The same, of which there are too many to be shown. What silences them counts like any other.
+    /// Related places that are not shown, because there are too many. Comments there also suppress the finding.
     pub unshown: Vec<Label>,
     /// The places in the order in which they happen, if that is known.
     pub order: Vec<Place>,
-    /// Where it is told.
+    /// In which files it is reported, and which comments suppress it.
     pub told: Telling,
     /// The places of the cause, if that is in other files than the one that led there.
     pub roots: Vec<Place>,
@@ -118,7 +118,7 @@ pub struct Finding {
     /// Places that a reader would look at first, best first: a file that only leads to the cause is told of it at the
     /// first of them that is in it.
     pub suspects: Vec<Place>,
-    /// What it still needs to be true, which the project may refute.
+    /// What else must be true. A pass over the project can refute it.
     pub assumptions: Vec<Assumption>,
     /// What is told instead where it is only reached with CUDA, if it goes wrong there, too.
     pub where_cuda_is: Option<String>,
@@ -128,7 +128,7 @@ pub struct Finding {
     pub shows_with_accelerator: bool,
     /// What to write instead.
     pub help: Option<String>,
-    /// What would mend it, the best first.
+    /// The changes that would fix it, the best first.
     pub remedies: Vec<Remedy>,
     /// The first of them that there are edits for.
     pub fix: Option<Fix>,

@@ -125,7 +125,8 @@ fn the_commands_are_current() {
     let mut out = String::from(
         "# Commands\n\n\
          <!-- Made from the command line's definition: `SAMEDEVICE_UPDATE=1 cargo test --test reference` writes it. -->\n\n\
-         `samedevice --help` and `samedevice check --help` print the same.\n\
+         The terminal shows the same texts: `samedevice check --help`, `samedevice verify --help` and so on. `samedevice --help` lists the\n\
+         commands.\n\
          All commands have `--help`, `--version` and `--color WHEN` (`auto`, `always` or `never`).\n",
     );
     let visible = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";

@@ -1,4 +1,4 @@
-//! Corrections of what a finding says, as edits.
+//! Fixes: edits that remove a finding.
 
 use crate::span::Place;
 

@@ -2,19 +2,19 @@
 
 use crate::span::Place;
 
-/// What a place has to do with a finding.
+/// How a place belongs to a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Role {
-    /// It is what the finding is about, or on the way there: whoever silences it silences the finding.
+    /// The finding is about this place, or this place leads there. A comment here suppresses the finding.
     #[default]
     Flow,
-    /// Another place of the same cause. Whoever silences it, or what leads there, takes away this place alone; where the others are
-    /// silenced, the finding is told here.
+    /// Another place of the same cause. A comment here, or at a place that leads here, suppresses this place only. If the other places are
+    /// suppressed, the finding is reported here.
     Repeated {
         /// What leads there: the calls, and where the device was decided.
         through: Vec<Place>,
     },
-    /// What comes of it later. Whoever silences it takes away this place alone.
+    /// A later place that fails because of it. A comment here suppresses this place only.
     Consequence,
 }
 

@@ -1,8 +1,8 @@
-//! Where a finding is told, and what keeps it from being told.
+//! In which files a finding is reported, and which comments suppress it.
 
 use crate::span::FileId;
 
-/// How much of a finding comments and settings silence.
+/// How much of a finding comments and settings suppress.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Silenced {
     /// Nothing.
@@ -10,17 +10,17 @@ pub enum Silenced {
     Nothing,
     /// Some of its other places.
     Places,
-    /// All of it. It is still there, to say what these are for, and takes the place of no other finding.
+    /// All of it. The finding stays in the list, so that its comments count as used, and it replaces no other finding.
     Everything,
 }
 
-/// Where a finding is told.
+/// In which files a finding is reported.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Telling {
-    /// How much of it is silenced.
+    /// How much of it is suppressed.
     pub silenced: Silenced,
-    /// Is it told elsewhere? Then it is only there to say what comments are for.
+    /// Does another finding report its cause? Then it stays in the list only so that its comments count as used.
     pub elsewhere: bool,
-    /// The files, besides that of the primary place, whose check alone tells it.
+    /// Other files than that of the primary place: a run over one of these alone also reports the finding.
     pub for_files: Vec<FileId>,
 }

@@ -1,17 +1,17 @@
-//! What the real machine says of a finding.
+//! Verdicts: whether a finding occurs on a machine.
 
-/// What the real machine says of a finding's world.
+/// Whether a finding occurs on a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The finding bites on this machine.
+    /// It occurs on this machine.
     Confirmed,
-    /// It cannot bite on this machine.
+    /// It cannot occur on this machine.
     Refuted,
-    /// The machine could not tell.
+    /// The facts about the machine do not decide it.
     Open,
 }
 
-/// A verdict and what it rests on.
+/// A verdict and its reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Judgement {
     /// The verdict.

@@ -8,16 +8,16 @@ use crate::link::Program;
 use crate::source::Sources;
 use crate::span::FileId;
 
-/// A rule. One is made for each file that is judged, so it may keep what it needs from one event to the next.
+/// A rule. Each file has its own instance, so a rule can store state between events.
 ///
-/// What it finds has its own code, and says by [`Finding::assumptions`] what must hold for it to be true.
+/// Its findings have the code of the rule. [`Finding::assumptions`] lists what else must be true for a finding.
 pub trait Check {
-    /// What the rule says of something that the flow engine has seen happen. Events come in the order in which they are found.
+    /// The finding for an event of the flow engine, or nothing. Events come in the order in which the engine emits them.
     fn on_event(&mut self, _event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         None
     }
 
-    /// What the rule says of how the file is written: asked once, after all events. It reads the intermediate representation, and
+    /// Findings about how the file is written. It is called once, after all events. It reads the intermediate representation, and
     /// starts from `shared::file::File`.
     fn on_file(&mut self, _cx: &Context<'_>) -> Vec<Finding> {
         Vec::new()

@@ -1,7 +1,8 @@
 //! The rules: facts from the flow engine become findings.
 //!
-//! A rule is a page in `rules/`, a file here that is named after it, and a line in the list below. Its file has all of the rule: what it looks at, its message and help, what would mend it, and what it assumes. What several rules share is in
-//! `shared/`, by topic. No rule looks at syntax trees.
+//! A rule is a page in `rules/`, a file in this folder with the same name, and a line in the list below. Its file contains everything about
+//! the rule: what it looks at, its message, its help, its remedy, and its assumptions. Code that several rules share is in `shared/`, by
+//! topic. No rule looks at syntax trees.
 
 mod causes;
 mod check;
@@ -105,15 +106,16 @@ const fn is_code_of(code: Code, slug: &str) -> bool {
     code.0 == digits
 }
 
-// All rules. The first that speaks of an event has it, so their order matters where several look at events of one kind. These are
-// the first groups below, each from the rule that says most to the one that says least. Elsewhere they are sorted by code.
+// All rules. The first rule that returns a finding gets the event, even if that rule is off. So the order matters for rules that look at
+// the same kind of event. These are the first groups below, each from the most specific rule to the most general one. The others are
+// sorted by code.
 rules! {
     // Found while files and comments are read: no rule looks for it.
     "SD001-syntax-error";
     "SD002-unused-suppression";
     "SD003-unreadable-file";
-    // A use of an accelerator is what the first of these says of it: a use on the wrong side of a check says more than one without a check,
-    // a GPU by its index more than any GPU, and a module more than other code.
+    // Uses of an accelerator. A use on the wrong side of a check is more specific than one without a check, a GPU with an index more than
+    // any GPU, and a module more than other code.
     "SD104-inverted-availability-check" sd104_inverted_availability_check;
     "SD402-hard-coded-device-list" sd402_hard_coded_device_list;
     "SD401-hard-coded-device-index" sd401_hard_coded_device_index;

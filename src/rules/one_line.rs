@@ -1,4 +1,5 @@
-//! A line carries one finding: where several rules speak of one place, the one that is surest, worst and most fundamental is told.
+//! One finding per line: if several rules report one place, the finding with the highest confidence stays, then the one with the
+//! highest severity, then the one with the lowest code.
 
 use std::cmp::Reverse;
 
@@ -9,10 +10,10 @@ use crate::finding::{Code, Confidence, Finding, Severity};
 use crate::source::Sources;
 use crate::span::{FileId, Place};
 
-/// The findings without those of which another rule says more on the same line. `is_on` tells whether a rule is on in a file: what is not
-/// told takes the place of nothing.
+/// Removes each finding that another rule replaces on the same line. `is_on` says whether a rule is on in a file: a finding that is not
+/// reported replaces nothing.
 ///
-/// Only findings of one file are compared, so that a run over that file alone says the same.
+/// Only findings of one file are compared, so that a run over that file alone gives the same findings.
 pub fn one_on_a_line(
     mut findings: Vec<Finding>,
     sources: &Sources,
@@ -38,14 +39,14 @@ pub fn one_on_a_line(
     findings
 }
 
-/// What is told first: what is more than a cost, then what is surest, then what is worst, then what comes first in the catalogue, which
-/// begins with what must be right for the rest to matter. What is not told by default comes last.
+/// The finding with the lowest rank stays. The order: findings that are not costs, then the higher confidence, then the higher severity,
+/// then the lower code. Findings of confidence `low` come last.
 fn rank(f: &Finding) -> (bool, bool, Reverse<Confidence>, Reverse<Severity>, Code) {
     let severity = page(f.code).map_or(f.severity, |page| page.severity);
     (f.confidence == Confidence::Low, is_cost(f.code), Reverse(f.confidence), Reverse(severity), f.code)
 }
 
-/// Do two rules speak of one place, and of the same machines? Whatever else is wrong with it, a place is worth no words about its costs.
+/// Do two rules report one place on the same machines? A cost is always replaced if another rule reports the place.
 fn is_one_cause(a: &Finding, b: &Finding) -> bool {
     let (p, q) = (a.cause(), b.cause());
     a.code != b.code
@@ -54,7 +55,7 @@ fn is_one_cause(a: &Finding, b: &Finding) -> bool {
         && (a.world == b.world || is_cost(b.code))
 }
 
-/// Is it a rule about transfers that cost more than they bring?
+/// Is it a rule about costs (group SD6)?
 fn is_cost(code: Code) -> bool {
     matches!(code.0, 600..=699)
 }

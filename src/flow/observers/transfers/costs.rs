@@ -1,4 +1,4 @@
-//! What some like to know of and others do on purpose: rules that are off unless asked for.
+//! Observers for the costs whose rules are off by default: SD508, SD509, SD606, SD703, SD704. Many programs have them on purpose.
 
 use crate::flow::domain::diagram::{Cond, Dd, FALSE};
 use crate::flow::domain::event::Kind;
@@ -18,7 +18,7 @@ impl Interp<'_> {
         self.d.where_leaf(device, &mut |p| leaves.contains(&p))
     }
 
-    /// Emits an event for what happens where a device is CUDA.
+    /// Emits the event in the worlds in which the device is a CUDA device.
     fn tell_on_cuda(&mut self, device: Dd, kind: Kind, e: ExprId) {
         let here = self.where_on(device, &|d| matches!(d, Device::Cuda(_) | Device::CudaSome));
         let there = self.available(None);
