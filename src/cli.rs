@@ -24,13 +24,13 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes:
+const EXIT_CODES: &str = "Exit codes of `check`:
   0  no findings, or only findings below `--fail-on-severity`
   1  at least one finding is a warning or an error (`--fail-on-severity`)
   2  samedevice could not run: invalid flags or configuration, or a missing path;
      with `--strict` also if something was not checked";
 
-const VERIFY_EXIT_CODES: &str = "Exit codes:
+const VERIFY_EXIT_CODES: &str = "Exit codes of `verify`:
   0  PyTorch can use an accelerator here
   1  PyTorch cannot use an accelerator here, or not correctly; the report says why
   2  unknown: a check failed or timed out, or samedevice could not run";
@@ -363,7 +363,7 @@ pub struct OutputArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", env = "SAMEDEVICE_OUTPUT_FILE", hide_env_values = true)]
     pub output_file: Option<PathBuf>,
-    /// Write the findings in this format to this file; you can repeat it
+    /// Write the findings in this format to FILE, or to standard output; you can repeat it for other files
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
     pub output: Vec<Output>,
     /// Show how many findings each rule has, instead of the findings

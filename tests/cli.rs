@@ -82,7 +82,7 @@ fn help_and_version_are_answers() {
         "Files:",
         "Configuration:",
         "Output:",
-        "Exit codes:",
+        "Exit codes of `check`:",
         "--select",
         "SAMEDEVICE_OUTPUT_FORMAT",
     ] {
