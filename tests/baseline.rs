@@ -46,7 +46,7 @@ fn what_is_accepted_is_not_told_and_what_is_new_is() {
     let run = check(&project, "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
     let full = project.run("check --select SD101 --baseline known.json");
-    assert_eq!(full.stdout, "No findings: 1 file checked; 1 place in the baseline.\n");
+    assert_eq!(full.stdout, "No findings: 1 file checked; 1 known place in the baseline.\n");
     project.write("a.py", format!("{ONE}other = torch.zeros(9).cuda()\n"));
     let run = check(&project, "");
     assert_eq!((run.code, rows(&run)), (Some(1), vec!["4"]), "{run:?}");

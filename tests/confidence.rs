@@ -181,7 +181,7 @@ fn a_baseline_keeps_what_is_not_sure_enough() {
     let run = check("");
     assert!(run.code == Some(0) && !run.stderr.contains("no longer found"), "{run:?}");
     assert!(
-        run.stdout.contains("2 suppressed") || run.stdout.contains("2 places in the baseline"),
+        run.stdout.contains("2 suppressed") || run.stdout.contains("2 known places in the baseline"),
         "{run:?}"
     );
     // What is not told is not written down.

@@ -120,9 +120,8 @@ pub(super) fn summary(report: &Report) -> Option<String> {
         n => format!("; {n}{more} suppressed"),
     };
     if report.accepted > 0 {
-        let more = if left_out.is_empty() { more } else { "" };
         let places = if report.accepted == 1 { "place" } else { "places" };
-        left_out.push_str(&format!("; {}{more} {places} in the baseline", report.accepted));
+        left_out.push_str(&format!("; {} known {places} in the baseline", report.accepted));
     }
     if report.low > 0 {
         left_out

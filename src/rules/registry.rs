@@ -75,7 +75,7 @@ pub fn catalogue() -> String {
             let severity = match page.likely {
                 same if same == page.severity => same.name().to_owned(),
                 likely => {
-                    format!("{}, {} unless the finding is certain", page.severity.name(), likely.name())
+                    format!("{} if certain, else {}", page.severity.name(), likely.name())
                 }
             };
             let _ = writeln!(
