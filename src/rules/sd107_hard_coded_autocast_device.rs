@@ -31,14 +31,12 @@ impl Check for Rule {
         let name = given.filter(|_| !scales).and_then(|given| Spot::new(cx, event.place)?.name(given));
         let remedy = name.map(|x| Remedy::Autocast { call: event.place, device: format!("{x}.device") });
         let function = if scales { "torch.amp.GradScaler" } else { "torch.autocast" };
-        let of_type = match &remedy {
-            Some(Remedy::Autocast { device, .. }) => format!("{device}.type"),
-            _ => "device.type".to_owned(),
+        let help = match &remedy {
+            Some(Remedy::Autocast { device, .. }) => {
+                format!("pass the type of the chosen device: `{function}({device}.type)`")
+            }
+            _ => format!("pass the type of the chosen device to `{function}`, in place of CUDA"),
         };
-        Some(
-            assume_no_cuda(with_stack(f, event), event, cx)
-                .help(format!("pass the type of the chosen device: `{function}({of_type})`"))
-                .remedy(remedy),
-        )
+        Some(assume_no_cuda(with_stack(f, event), event, cx).help(help).remedy(remedy))
     }
 }

@@ -120,6 +120,6 @@ impl File<'_> {
         let device = module_device(self.cx, place(used)).unwrap_or_else(|| "x.device".to_owned());
         Finding::new(CODE, World::Cuda, message, label)
             .related(place(used), "used here, after the module may have moved")
-            .help(format!("use the device of an input or of a parameter: `{device}`"))
+            .help(format!("where it is used, take the device of an input or of a parameter: `{device}`"))
     }
 }

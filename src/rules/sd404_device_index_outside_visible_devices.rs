@@ -29,7 +29,7 @@ impl Check for Rule {
                     quoted(cx, event.place, "this device")
                 ),
                 "another GPU, or none",
-                "number the visible GPUs from 0: with `CUDA_VISIBLE_DEVICES=\"2,3\"`, GPU 2 is `cuda:0` and GPU 3 is `cuda:1`"
+                "write the index among the visible GPUs, which start at 0: after `CUDA_VISIBLE_DEVICES=\"2,3\"`, GPU 2 is `cuda:0`"
                     .to_owned(),
             ),
         };

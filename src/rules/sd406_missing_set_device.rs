@@ -40,7 +40,7 @@ impl Check for Rule {
         Some(
             with_stack(f, event)
                 .assume([Assumption::NoGpuChosen])
-                .help("call `torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))` before this line"),
+                .help("call `torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))` before the process joins the group"),
         )
     }
 

@@ -39,7 +39,7 @@ impl Check for Rule {
                 format!("{copy} copies the same data in every iteration of the loop"),
                 match tensor.filter(is_name) {
                     Some(tensor) => format!(
-                        "move `{tensor}` once, before the loop: `{tensor} = {}`",
+                        "move `{tensor}` once, where it is made or before the loop: `{}`",
                         cx.sources.text(event.place)
                     ),
                     None => format!("make this copy once, before the loop: {copy}"),

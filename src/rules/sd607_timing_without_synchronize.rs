@@ -24,7 +24,10 @@ impl Check for Rule {
         let f = transfer(CODE, event, &message, "reads the clock too early")
             .related(*work, "queues work for the GPU and returns")
             .related(*started, "starts the measurement");
-        let help = format!("call `{}` before each of the two readings of the clock", synchronize(f.world));
+        let help = format!(
+            "if the work runs on the GPU, call `{}` before each of the two readings of the clock",
+            synchronize(f.world)
+        );
         Some(with_stack(f, event).help(help))
     }
 }

@@ -27,7 +27,7 @@ impl Check for Rule {
         }
         Some(
             with_stack(f, event)
-                .help("choose the dtype with the device: `dtype = torch.float16 if torch.cuda.is_available() else torch.float32`"),
+                .help("choose the dtype with the device, and convert with `.to(device, dtype)` in place of `.half()`: `dtype = torch.float16 if device.type == \"cuda\" else torch.float32`"),
         )
     }
 }

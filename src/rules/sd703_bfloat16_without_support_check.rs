@@ -19,7 +19,7 @@ impl Check for Rule {
         let mut f = finding(CODE, event, message, event.place, "slow or not supported on older GPUs");
         f.world = World::CapabilityBelow(8, 0);
         Some(with_stack(f, event).help(
-            "use `bfloat16` only if `torch.cuda.is_bf16_supported(including_emulation=False)` is true, and `float16` otherwise",
+            "use `bfloat16` only if `torch.cuda.is_bf16_supported(including_emulation=False)` is true, else `float16` on a GPU and `float32` on the CPU",
         ))
     }
 }

@@ -237,10 +237,10 @@ impl File<'_> {
         };
         let help = match check.filter(|_| a.checked && b.checked) {
             Some(check) => format!(
-                "extend the first choice: `{name} = \"cuda\" if torch.cuda.is_available() else \"{}\" if {check} else \"cpu\"`",
+                "replace both choices by one: `{name} = \"cuda\" if torch.cuda.is_available() else \"{}\" if {check} else \"cpu\"`",
                 b.back_end
             ),
-            None => "extend the first choice with `elif`, or put both checks into one expression".to_owned(),
+            None => "replace both choices by one, with `elif` or in one expression".to_owned(),
         };
         Finding::new(CODE, World::Cuda, message, label).related(at(first), "CUDA is chosen here").help(help)
     }

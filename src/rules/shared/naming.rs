@@ -168,7 +168,7 @@ impl<'a> Spot<'a> {
         let text = symbol.text.as_str();
         let root = text.split('.').next()?;
         let plain = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.')) && !text.is_empty();
-        if !plain || !self.is_given(root) {
+        if !plain || !self.is_given(root) || !self.is_in_function_of(side.place) {
             return None;
         }
         if symbol.names {
@@ -181,6 +181,12 @@ impl<'a> Spot<'a> {
         let called =
             |call: Call<'_>| self.cx.sources.text(Place { span: self.ir.span(call.func), ..self.at }) == text;
         Some(if self.ir.calls().any(called) { device_of_module(text) } else { format!("{text}.device") })
+    }
+
+    /// Whether the place is in the function around: elsewhere, a parameter of the same name is another one.
+    fn is_in_function_of(&self, place: Place) -> bool {
+        let around = |span: Span| self.ir.function_at(span).map(|function| function.name_span);
+        place.file == self.at.file && around(place.span) == around(self.at.span)
     }
 
     /// Is it a parameter of the function around that the function never assigns?
