@@ -83,6 +83,10 @@ fn what_is_gone_is_said_and_an_update_only_shrinks() {
         run.stderr.contains("known.json: 1 place no longer found; remove them with --update-baseline"),
         "{run:?}"
     );
+    // The first place is accepted: the message says that this is another one, and no help shows the old line.
+    assert!(run.stdout.contains("SD101 another place of the same cause: "), "{run:?}");
+    let full = project.run("check --isolated --baseline known.json").stdout;
+    assert!(!full.contains("help:"), "{full}");
     assert!(run.stderr.contains("a.py: SD101 `"), "{run:?}");
     let run = check(&project, "--update-baseline");
     assert_eq!((run.code, rows(&run)), (Some(1), vec!["4"]), "{run:?}");

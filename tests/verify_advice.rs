@@ -110,6 +110,9 @@ fn a_build_for_intel_is_none_for_the_processor_alone() {
 fn the_last_line_is_about_the_first_error() {
     let text = Machine::bare().torch(&Torch::cpu()).run("verify").stdout;
     assert!(text.contains("PyTorch cannot use a GPU here: there is no NVIDIA GPU."), "{text}");
+    let text = Machine::bare().environment("project/.venv").run("verify").stdout;
+    let both = "PyTorch cannot use a GPU here: there is no NVIDIA GPU; and no PyTorch was found.";
+    assert!(text.contains(both), "{text}");
 }
 
 #[test]
