@@ -10,7 +10,7 @@ const DATA: &str = include_str!("../data/words.txt");
 /// The words of each group, by the name of the group.
 static GROUPS: LazyLock<FxHashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| parse(DATA));
 
-/// A group of words. Declare it as a constant item: `static MOVES: Words = Words::of("moves");`. A test checks that each group is in
+/// A group of words. Declare it as a constant item: `static GROW_A_LIST: Words = Words::of("grow a list");`. A test checks that each group is in
 /// the file, and that each group of the file is used.
 #[derive(Debug)]
 pub struct Words {
