@@ -56,20 +56,18 @@ fn calls_of(
     project: &Project<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Calls> {
-    loop {
-        let names: Vec<&str> = targets.iter().flat_map(|&t| names(&reading.program, t)).collect();
-        if !project.complete(reading, &|text| mentions(text, &names)) {
-            return None;
-        }
-        let graph = project.graph(reading);
-        let calls = Calls::of(&reading.program, &graph, &targets);
-        let more = calls.handing_on(&reading.program);
-        let before = targets.len();
-        targets.extend(more);
-        if targets.len() == before {
-            return Some(calls);
-        }
+    let names: Vec<&str> = targets.iter().flat_map(|&t| names(&reading.program, t)).collect();
+    if !project.complete(reading, &|text| mentions(text, &names)) {
+        return None;
     }
+    let graph = project.graph(reading);
+    let (mut open, mut calls) = (targets.clone(), Calls::default());
+    while !open.is_empty() {
+        calls.add(&reading.program, &graph, &open);
+        open = calls.handing_on(&reading.program);
+        open.retain(|&target| targets.insert(target));
+    }
+    Some(calls)
 }
 
 /// The code that runs on the host, as far as these functions are concerned. Reads the files that mention functions on the way to them.

@@ -3,6 +3,7 @@
 //!
 //! All files of the project count, whichever part of it is linted: a run over one file gives the same result as a run over all files.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -37,16 +38,26 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
     let open = |f: &Finding| f.confidence == Confidence::Likely;
     for project in projects_of(&findings, |f, _| open(f), reading) {
         let here = |f: &Finding| open(f) && project.holds(f.primary.place.file, inputs);
-        let program = &reading.program;
-        let names: FxHashSet<Sym> =
-            findings.iter().filter(|f| here(f)).flat_map(|f| Names::of(program, f.primary.place)).collect();
-        let texts = reading.places.texts(project.root(), project.settings());
-        let mut said = Said::of(&project, &texts, &names);
-        for code in &mut said.code {
-            code.known = reading.intake.file(&code.path).and_then(|file| reading.program.module_of(file));
-        }
-        let program = &reading.program;
         let library = project.is_library();
+        let mut names: FxHashSet<Sym> = FxHashSet::default();
+        for f in findings.iter().filter(|f| here(f)) {
+            let asked = RefCell::new(&mut names);
+            uncalled(&reading.program, f.primary.place, library, &|name, _| {
+                asked.borrow_mut().insert(name);
+                false
+            });
+        }
+        if library && names.is_empty() {
+            continue;
+        }
+        let texts = reading.places.texts(project.root(), project.settings());
+        let known = project.files().iter().map(|path| {
+            let file = reading.intake.file(path);
+            file.and_then(|file| reading.program.module_of(file))
+        });
+        let known: Vec<Option<ModIdx>> = known.collect();
+        let program = &reading.program;
+        let said = Said::of(program, &project, &known, &texts, &names);
         let sources = &reading.analysis.sources;
         for f in findings.iter_mut().filter(|f| here(f)) {
             let place = f.primary.place;
@@ -62,19 +73,6 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
         }
     }
     findings
-}
-
-/// The names by which other code can refer to a place.
-struct Names;
-
-impl Names {
-    fn of(program: &Program, place: Place) -> Vec<Sym> {
-        let Some((m, f)) = function_at(program, place) else { return Vec::new() };
-        let ir = &program.get(m).ir;
-        let function = ir.function(f);
-        let class = function.class.map(|class| ir.class(class).name);
-        class.into_iter().chain([function.name]).collect()
-    }
 }
 
 /// The name of the function or class around a place that nothing calls. `unused`: whether nothing in the project uses this name outside
@@ -138,32 +136,49 @@ struct Code {
 }
 
 impl Said {
-    /// Searches all of the project's files, and `others`, for these names.
-    fn of(project: &Project<'_>, others: &[PathBuf], names: &FxHashSet<Sym>) -> Self {
+    /// Searches all of the project's files, and `others`, for these names. `known`: the files of the project that the run has read.
+    fn of(
+        program: &Program,
+        project: &Project<'_>,
+        known: &[Option<ModIdx>],
+        others: &[PathBuf],
+        names: &FxHashSet<Sym>,
+    ) -> Self {
         let wanted: Vec<Sym> = names.iter().copied().collect();
         let finder = AhoCorasick::new(wanted.iter().map(|name| name.as_str())).ok();
-        let (accelerator, program) = (AtomicBool::new(false), AtomicBool::new(false));
+        // A library is no program, and leaves the accelerator to its users.
+        let library = project.is_library();
+        let (accelerator, is_program) = (AtomicBool::new(library), AtomicBool::new(library));
         // After a word has been found in one file, the other files are not searched for it.
         let note = |found: &AtomicBool, text: &str, words: &[&str]| {
             if !found.load(Relaxed) && super::project::mentions(text, words) {
                 found.store(true, Relaxed);
             }
         };
-        let named = |path: &PathBuf, code: bool| -> FxHashSet<Sym> {
-            let Ok(text) = read::read(path) else { return FxHashSet::default() };
-            if code {
-                note(&accelerator, &text, &ACCELERATORS);
-                note(&program, &text, &[MAIN]);
-            }
-            let found = finder.iter().flat_map(|finder| finder.find_overlapping_iter(&*text));
+        let in_text = |text: &str| -> FxHashSet<Sym> {
+            let found = finder.iter().flat_map(|finder| finder.find_overlapping_iter(text));
             let whole = found.filter(|at| is_whole(text.as_bytes(), at.range()));
             whole.filter_map(|at| wanted.get(at.pattern().as_usize())).copied().collect()
         };
-        let (notebooks, scripts): (Vec<&PathBuf>, Vec<&PathBuf>) =
-            project.files().iter().partition(|path| is_notebook(path));
-        let in_code: Vec<FxHashSet<Sym>> = scripts.par_iter().map(|path| named(path, true)).collect();
-        let shown = notebooks.par_iter().map(|path| named(path, true));
-        let told = others.par_iter().map(|path| named(path, false));
+        let named = |path: &PathBuf, code: bool, known: Option<ModIdx>| -> FxHashSet<Sym> {
+            let noted = !code || accelerator.load(Relaxed) && is_program.load(Relaxed);
+            let ir = known.map(|m| &program.get(m).ir);
+            if let Some(ir) = ir.filter(|_| noted) {
+                return in_ir(ir, &wanted, &in_text);
+            }
+            let Ok(text) = read::read(path) else { return FxHashSet::default() };
+            if code {
+                note(&accelerator, &text, &ACCELERATORS);
+                note(&is_program, &text, &[MAIN]);
+            }
+            ir.map_or_else(|| in_text(&text), |ir| in_ir(ir, &wanted, &in_text))
+        };
+        let files = project.files().iter().zip(known.iter().copied());
+        let (notebooks, scripts): (Vec<_>, Vec<_>) = files.partition(|(path, _)| is_notebook(path));
+        let in_code: Vec<FxHashSet<Sym>> =
+            scripts.par_iter().map(|&(path, known)| named(path, true, known)).collect();
+        let shown = notebooks.par_iter().map(|(path, _)| named(path, true, None));
+        let told = others.par_iter().map(|path| named(path, false, None));
         let elsewhere = shown.chain(told).reduce(FxHashSet::default, |mut all, one| {
             all.extend(one);
             all
@@ -172,12 +187,12 @@ impl Said {
         for (n, names) in in_code.into_iter().enumerate() {
             names.into_iter().for_each(|name| files.entry(name).or_default().push(n));
         }
-        let code = scripts.into_iter().map(|path| Code {
+        let code = scripts.into_iter().map(|(path, known)| Code {
             path: path.clone(),
-            known: None,
+            known,
             lowered: OnceLock::new(),
         });
-        let (accelerator, program) = (accelerator.into_inner(), program.into_inner());
+        let (accelerator, program) = (accelerator.into_inner(), is_program.into_inner());
         Self { files, code: code.collect(), elsewhere, accelerator, program }
     }
 
@@ -205,6 +220,20 @@ impl Code {
         });
         lowered.as_ref()
     }
+}
+
+/// Those of the names that the file may use. `in_text` finds them in a text.
+fn in_ir(ir: &Module, names: &[Sym], in_text: &dyn Fn(&str) -> FxHashSet<Sym>) -> FxHashSet<Sym> {
+    let mut found: FxHashSet<Sym> = ir.strings.iter().flat_map(|text| in_text(text.as_str())).collect();
+    let bound = ir.functions.iter().flat_map(|f| &f.slots).copied();
+    let imported = ir.imports.iter().filter_map(|import| import.name);
+    let unbound = ir.exprs.iter().filter_map(|expr| match *expr {
+        Expr::Var(Var::Unbound(name)) => Some(name),
+        _ => None,
+    });
+    found.extend(bound.chain(imported).chain(unbound).filter(|name| names.contains(name)));
+    found.extend(names.iter().filter(|&&name| ir.has_attribute(name)));
+    found
 }
 
 /// Does the file use the name outside this span? An import, an entry of `__all__` and a comment are no uses. A string may be one: a key in

@@ -14,8 +14,9 @@ mod paths;
 mod room;
 
 use std::cell::Cell;
+use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use self::nodes::hash;
 use super::atom::{AtomId, backend};
@@ -63,8 +64,14 @@ struct Node {
     hi: u32,
     /// The child where the atom does not hold.
     lo: u32,
+    /// The number of the negation; 0 if not computed yet.
+    negation: u32,
     /// The number of paths to leaves, saturating.
-    paths: u32,
+    paths: u16,
+    /// Whether there is a leaf other than *false* and *true*.
+    chooses: bool,
+    /// Whether `lost` has an entry for it. A quick test, because it is queried often.
+    loses: bool,
 }
 
 /// The initial capacity, in nodes; enough for most files. A power of two.
@@ -99,8 +106,6 @@ pub struct Diagrams {
     inner: usize,
     /// For each payload, the number of its leaf plus one; 0 if there is no such leaf.
     leaves: Vec<u32>,
-    /// For each node, the number of its negation; 0 if not computed yet.
-    negations: Vec<u32>,
     /// The memo table of `if-then-else`. Empty until the first result. No operation is memoized whose condition is *false*, so a first
     /// field of 0 marks an empty slot.
     memo: Vec<[u32; 4]>,
@@ -112,18 +117,10 @@ pub struct Diagrams {
     fuel: u32,
     /// The maximum number of paths in the current operation's result and in every part of it.
     bound: u32,
-    /// Guard atoms, which are kept when other atoms are forgotten.
-    kept: FxHashSet<AtomId>,
-    /// Atoms for uses that have raised. They are kept longest.
-    raised: FxHashSet<AtomId>,
-    /// For each node: whether it has a leaf other than *false* and *true*.
-    chooses: Vec<bool>,
-    /// The atoms that such nodes test.
-    deciding: FxHashSet<AtomId>,
-    /// For each condition that was simplified because of the size limit: the literals that held on its path but are no longer in it.
-    lost: FxHashMap<Cond, Box<[Literal]>>,
-    /// For each node: whether `lost` has an entry. A quick test, because it is queried often. Nodes past the end have none.
-    loses: Vec<bool>,
+    /// For each atom: why a condition keeps it if it has room. See [`room::Stays`].
+    stays: Vec<room::Stays>,
+    /// For each condition that was simplified because of the size limit: the literals that held on its path but are no longer in it, sorted.
+    lost: FxHashMap<Cond, Rc<[Literal]>>,
     /// Buffers that [`Diagrams::note_lost`] reuses: the literals still in a condition, and the literals that it has lost.
     still: Vec<Literal>,
     losing: Vec<Literal>,
@@ -131,30 +128,24 @@ pub struct Diagrams {
 
 impl Default for Diagrams {
     fn default() -> Self {
-        let mut negations = Vec::with_capacity(USUAL);
-        negations.extend([1, 0]);
         let mut d = Self {
             nodes: Vec::with_capacity(USUAL),
             unique: vec![0; USUAL],
             inner: 0,
             leaves: Vec::new(),
-            negations,
             memo: Vec::new(),
             remembered: Vec::new(),
             taken: 0,
             fuel: 0,
             bound: 0,
-            kept: FxHashSet::default(),
-            raised: FxHashSet::default(),
-            chooses: Vec::with_capacity(USUAL),
-            deciding: FxHashSet::default(),
+            stays: Vec::new(),
             lost: FxHashMap::default(),
-            loses: Vec::new(),
             still: Vec::new(),
             losing: Vec::new(),
         };
         d.leaf(0);
         d.leaf(1);
+        d.nodes[0].negation = 1;
         d
     }
 }
@@ -185,7 +176,7 @@ impl Diagrams {
             self.leaves.resize(at + 1, 0);
         }
         if self.leaves[at] == 0 {
-            self.leaves[at] = self.push(Node { level: LEAF, hi: payload, lo: 0, paths: 1 }) + 1;
+            self.leaves[at] = self.push(LEAF, payload, 0) + 1;
         }
         Dd(self.leaves[at] - 1)
     }
@@ -206,7 +197,7 @@ impl Diagrams {
         self.fuel = MAX_STEPS;
         self.bound = MAX_PATHS;
         let d = self.ite_raw(cond.0, then.0, orelse.0);
-        (d != GIVEN_UP && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
+        (d != GIVEN_UP && self.paths(Dd(d)) <= MAX_PATHS).then_some(Dd(d))
     }
 
     /// The negation of the condition.
@@ -215,18 +206,15 @@ impl Diagrams {
     }
 
     fn negated(&mut self, a: u32) -> u32 {
-        match self.negations[a as usize] {
-            0 if a == 1 => 0,
-            0 => {
-                let n = self.nodes[a as usize];
-                let hi = self.negated(n.hi);
-                let lo = self.negated(n.lo);
-                let r = self.make(n.level, hi, lo);
-                self.negations[a as usize] = r;
-                r
-            }
-            r => r,
+        let n = self.nodes[a as usize];
+        if n.negation != 0 || a == 1 {
+            return n.negation;
         }
+        let hi = self.negated(n.hi);
+        let lo = self.negated(n.lo);
+        let r = self.make(n.level, hi, lo);
+        self.nodes[a as usize].negation = r;
+        r
     }
 
     /// Whether `a` implies `b`.
@@ -279,11 +267,11 @@ impl Diagrams {
         let top = of(c).min(of(t)).min(of(e));
         let ((ch, cl), (th, tl), (eh, el)) = (self.split(c, top), self.split(t, top), self.split(e, top));
         let hi = self.ite_raw(ch, th, eh);
-        if hi == GIVEN_UP || self.nodes[hi as usize].paths > self.bound {
+        if hi == GIVEN_UP || self.paths(Dd(hi)) > self.bound {
             return GIVEN_UP;
         }
         let lo = self.ite_raw(cl, tl, el);
-        if lo == GIVEN_UP || self.nodes[lo as usize].paths > self.bound {
+        if lo == GIVEN_UP || self.paths(Dd(lo)) > self.bound {
             return GIVEN_UP;
         }
         let r = self.make(top, hi, lo);

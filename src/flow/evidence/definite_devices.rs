@@ -6,6 +6,8 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::world::Backend;
+use rustc_hash::FxHashSet;
 
 impl Interp<'_> {
     /// Whether the value, or a value in it, is on a definite device.
@@ -49,9 +51,13 @@ impl Interp<'_> {
         leaves.into_iter().any(|p| matches!(self.t.places.get(p).0, Cpu | Cuda(_) | CudaSome | Other(_)))
     }
 
-    /// Whether the object's attributes hold, at any depth, a value on a definite device.
-    pub(crate) fn keeps_settled(&self, id: ObjId) -> bool {
-        self.keeps_settled_within(id, 0)
+    /// The attributes of the object that hold, at any depth, a value on a definite device.
+    pub(crate) fn settled_attributes(&self, id: ObjId) -> FxHashSet<Sym> {
+        let attrs = self.obj(id).attrs.iter();
+        attrs
+            .filter(|(_, cell)| self.is_kept_settled(self.store.get(*cell), 0))
+            .map(|&(name, _)| name)
+            .collect()
     }
 
     fn is_kept_settled(&self, v: Value, depth: u32) -> bool {
@@ -69,6 +75,11 @@ impl Interp<'_> {
             },
             // A 64-bit floating-point tensor cannot be on MPS.
             Value::Tensor(id) if self.get_tensor(id).double != FALSE => true,
+            // `torch.cuda`
+            Value::External(path) => {
+                let package = path.as_str().strip_prefix("torch.");
+                package.is_some_and(|kind| kind == "cuda" || Backend::from_name(kind).is_some())
+            }
             // A closure may use any variable of the function around it.
             Value::Closure(id) => self.t.closures.get(id.0).frame.is_some(),
             // A caller may choose another device than the default, but need not. A loaded value may be used as weights.

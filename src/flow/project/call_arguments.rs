@@ -12,7 +12,7 @@ use crate::flow::project::data_loading::HostSide;
 use crate::flow::project::method_calls::{gives_host, through_object, unknown_makes};
 use crate::flow::query::nodes::Target;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
-use crate::link::{ModIdx, Program, Resolved};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::ResultRule;
 
@@ -32,18 +32,24 @@ struct Site {
 #[derive(Debug, Default)]
 pub struct Calls {
     sites: FxHashMap<Target, Vec<Site>>,
+    /// The possible classes of the receivers of method calls, and of objects that are called. Many methods share one name.
+    classes: FxHashMap<(ModIdx, CallId, Sym), Vec<ClassKey>>,
 }
 
 impl Calls {
-    /// Finds the calls of `targets` in the files of the call graph.
-    pub fn of(program: &Program, graph: &CallGraph, targets: &FxHashSet<Target>) -> Self {
-        let all = targets.iter().map(|&target| (target, Self::sites_of(program, graph, target)));
-        Self { sites: all.filter(|(_, sites)| !sites.is_empty()).collect() }
+    /// Adds the calls of these functions in the files of the call graph, which must be the same each time.
+    pub fn add(&mut self, program: &Program, graph: &CallGraph, targets: &FxHashSet<Target>) {
+        for &target in targets {
+            let sites = self.sites_of(program, graph, target);
+            if !sites.is_empty() {
+                self.sites.insert(target, sites);
+            }
+        }
     }
 
     /// The calls of a function, including a static method's calls through its class. Method calls on unknown objects are excluded: the
     /// interpreter does not follow them, so they decide nothing.
-    fn sites_of(program: &Program, graph: &CallGraph, target: Target) -> Vec<Site> {
+    fn sites_of(&mut self, program: &Program, graph: &CallGraph, target: Target) -> Vec<Site> {
         let name = program.get(target.0).ir.function(target.1).name;
         let site = |(module, call), through_object| Site { module, call, through_object };
         let mut sites: Vec<Site> = graph.calls(program, target).map(|at| site(at, false)).collect();
@@ -64,8 +70,12 @@ impl Calls {
             }
             let func = program.get(m).ir.call(call).func;
             let by_class = program.method_of_class(m, func) == Some(target);
-            let (classes, name) = through_object(program, m, program.get(m).ir.call(call), &names);
-            if by_class || classes.into_iter().any(|class| program.find_method(class, name) == Some(target)) {
+            let classes = self.classes.entry((m, call, name));
+            let classes = classes.or_insert_with(|| {
+                let (classes, method) = through_object(program, m, program.get(m).ir.call(call), &names);
+                if method == name { classes } else { Vec::new() }
+            });
+            if by_class || classes.iter().any(|&class| program.find_method(class, name) == Some(target)) {
                 sites.push(site((m, call), !by_class));
             }
         }

@@ -13,11 +13,13 @@ mod places;
 mod refuses;
 mod statements;
 
+use std::cell::RefCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::own::Own;
 use self::places::outermost;
-use self::refuses::{Points, Refusal};
+use self::refuses::{Finder, Points};
 use super::CallGraph;
 use super::call_graph::{Node, Route, made_at};
 use super::context::{Context, Fact, Verdict};
@@ -82,32 +84,47 @@ impl Behind {
         uses: Uses,
         ways: impl Iterator<Item = &'w Way>,
     ) -> Self {
-        let files = graph.files();
-        let own = Own::of(program, files);
-        let known = refuses::points(program, files, uses, &own);
-        let there = |&m: &ModIdx| {
-            let there = places::there(program, m, &known, uses, &own);
-            (m, outermost([there, caught::given_gpus(program, m), caught::tried(program, m)].concat()))
+        let own = Own::of(program, graph.files());
+        let finder = Finder { program, uses, own: &own, files: graph.files().iter().copied().collect() };
+        let known = RefCell::default();
+        let there: RefCell<FxHashMap<ModIdx, Vec<Span>>> = RefCell::default();
+        let is_there = |m: ModIdx, at: Span| {
+            let mut there = there.borrow_mut();
+            let there = there.entry(m).or_insert_with(|| {
+                let there = finder.answer(&known, |known| places::there(program, m, known, uses, &own));
+                outermost([there, caught::given_gpus(program, m), caught::tried(program, m)].concat())
+            });
+            places::is_within(there, at)
         };
-        let there: FxHashMap<ModIdx, Vec<Span>> = files.iter().map(there).collect();
         let init = Sym::new("__init__");
         let fact = Fact {
             route: Route::Made,
             at: &|_, mention| {
-                let there = there.get(&mention.module);
-                there.is_some_and(|there| places::is_within(there, mention.span(program))).into()
+                let inside = finder.files.contains(&mention.module);
+                (inside && is_there(mention.module, mention.span(program))).into()
             },
             of: &|node| match node {
                 // An instance's constructor has run.
                 Node::Instance(key) => {
-                    let point = program.find_method(key, init).and_then(|at| known.points.get(&at));
-                    point.is_some_and(|p| p.refusal == Some(Refusal::Always)).into()
+                    let always = program
+                        .find_method(key, init)
+                        .is_some_and(|at| finder.answer(&known, |known| refuses::always(known.get(&at))));
+                    always.into()
                 }
                 _ => Verdict::Inherited,
             },
         };
-        let asked = ways.filter_map(|way| entered(program, way));
-        Self { context: Context::of(program, graph, asked, &fact), points: known.points, uses }
+        let mut asked = Vec::new();
+        for way in ways {
+            asked.extend(entered(program, way));
+            // `contains` asks for these.
+            if let Some(m) = program.module_of(way.spot.file) {
+                let functions = [(m, way.spot.entry), (m, FuncId(0))];
+                finder.answer(&known, |known| functions.iter().for_each(|f| _ = known.get(f)));
+            }
+        }
+        let context = Context::of(program, graph, asked, &fact);
+        Self { context, points: known.into_inner().points, uses }
     }
 
     /// Whether any code in these files tests for an accelerator.
@@ -174,9 +191,12 @@ impl Passed {
     fn pass(&mut self, program: &Program, files: &[ModIdx], on: &[ModIdx]) {
         program.note(files);
         let own = Own { near: true, ..Own::of(program, files) };
-        let known = refuses::points(program, files, Uses::OnTheWay, &own);
+        let files = files.iter().copied().collect();
+        let finder = Finder { program, uses: Uses::OnTheWay, own: &own, files };
+        let known = RefCell::default();
         for (uses, spans) in [(Uses::All, &mut self.there), (Uses::OnTheWay, &mut self.branches)] {
-            spans.extend(on.iter().map(|&m| (m, places::there(program, m, &known, uses, &own))));
+            let there = |m| finder.answer(&known, |known| places::there(program, m, known, uses, &own));
+            spans.extend(on.iter().map(|&m| (m, there(m))));
         }
     }
 

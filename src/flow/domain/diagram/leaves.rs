@@ -23,7 +23,7 @@ impl Diagrams {
     /// Combines two diagrams leaf by leaf, on paths that both allow. `None` if the result exceeds the size limit.
     pub fn zip(&mut self, a: Dd, b: Dd, f: &mut dyn FnMut(u32, u32) -> u32) -> Option<Dd> {
         let (na, nb) = (self.nodes[a.0 as usize], self.nodes[b.0 as usize]);
-        if na.paths.saturating_mul(nb.paths) > 4096 {
+        if self.paths(a).saturating_mul(self.paths(b)) > 4096 {
             return None;
         }
         let top = na.level.min(nb.level);
@@ -35,7 +35,7 @@ impl Diagrams {
         let hi = self.zip(Dd(ah), Dd(bh), f)?;
         let lo = self.zip(Dd(al), Dd(bl), f)?;
         let r = self.make(top, hi.0, lo.0);
-        (self.nodes[r as usize].paths <= MAX_PATHS).then_some(Dd(r))
+        (self.paths(Dd(r)) <= MAX_PATHS).then_some(Dd(r))
     }
 
     /// Appends the payloads of the diagram's leaves, without duplicates.

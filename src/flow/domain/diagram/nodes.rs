@@ -1,5 +1,6 @@
 //! Construction of nodes. Each node is unique, and implied facts about the machine are simplified away.
 
+use super::room::Stays;
 use super::{Diagrams, GIVEN_UP, LEAF, MPS, Node, atom_at};
 use crate::flow::domain::atom::GPU_ATOMS;
 
@@ -12,18 +13,18 @@ pub(super) const fn hash(a: u32, b: u32, c: u32) -> usize {
 }
 
 impl Diagrams {
-    /// Adds a node and the bookkeeping entries for it.
-    pub(super) fn push(&mut self, node: Node) -> u32 {
-        let chooses = match node.level {
-            LEAF => node.hi > 1,
-            _ => self.chooses[node.hi as usize] || self.chooses[node.lo as usize],
+    /// Adds a node.
+    pub(super) fn push(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
+        let (paths, chooses) = if level == LEAF {
+            (1, hi > 1)
+        } else {
+            let (hi, lo) = (&self.nodes[hi as usize], &self.nodes[lo as usize]);
+            (hi.paths.saturating_add(lo.paths), hi.chooses || lo.chooses)
         };
-        if chooses && node.level != LEAF {
-            self.deciding.insert(atom_at(node.level));
+        if chooses && level != LEAF {
+            self.mark(atom_at(level), Stays::DECIDING);
         }
-        self.chooses.push(chooses);
-        self.nodes.push(node);
-        self.negations.resize(self.nodes.len().max(2), 0);
+        self.nodes.push(Node { level, hi, lo, negation: 0, paths, chooses, loses: false });
         u32::try_from(self.nodes.len() - 1).unwrap_or(GIVEN_UP)
     }
 
@@ -42,8 +43,7 @@ impl Diagrams {
             }
             at = (at + 1) & mask;
         }
-        let paths = self.nodes[hi as usize].paths.saturating_add(self.nodes[lo as usize].paths);
-        let id = self.push(Node { level, hi, lo, paths });
+        let id = self.push(level, hi, lo);
         self.unique[at] = id;
         self.inner += 1;
         if self.inner * 2 > self.unique.len() {

@@ -92,6 +92,6 @@ impl Diagrams {
 
     /// The number of paths from the root to leaves.
     pub fn paths(&self, d: Dd) -> u32 {
-        self.nodes[d.0 as usize].paths
+        u32::from(self.nodes[d.0 as usize].paths)
     }
 }

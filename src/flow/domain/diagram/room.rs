@@ -1,19 +1,29 @@
 //! Approximation of conditions that exceed the size limit: which atoms are kept, and which literals are remembered separately.
 
-use rustc_hash::FxHashSet;
+use std::rc::Rc;
 
 use super::{Cond, Dd, Diagrams, FALSE, LEAF, Literal, TRUE, atom_at};
 use crate::flow::domain::atom::AtomId;
 
-/// Kinds of atoms that a condition keeps if there is room. Atoms about the machine are always kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stays {
-    /// Atoms that values depend on.
-    Deciding,
-    /// Guards: see [`Diagrams::keep`].
-    Kept,
-    /// Uses that have raised: see [`Diagrams::keep_longest`].
-    Raised,
+/// Why a condition keeps an atom if there is room: a set of reasons. Atoms about the machine are always kept.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stays(u8);
+
+impl Stays {
+    /// Values depend on it.
+    pub(super) const DECIDING: Self = Self(1);
+    /// It is a guard: see [`Diagrams::keep`].
+    const KEPT: Self = Self(2);
+    /// It is a use that has raised: see [`Diagrams::keep_longest`].
+    const RAISED: Self = Self(4);
+
+    const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// The maximum number of lost literals that are remembered for a path. The newest are kept, because later tests have higher atom numbers.
@@ -27,12 +37,21 @@ const fn bit((atom, truth): Literal) -> u64 {
 impl Diagrams {
     /// Marks an atom as a guard, which is kept as long as there is room: it decides whether a device is there.
     pub fn keep(&mut self, atom: AtomId) {
-        self.kept.insert(atom);
+        self.mark(atom, Stays::KEPT);
     }
 
     /// Marks an atom that is kept longer than any other: it says that an earlier use has raised where there is no device.
     pub fn keep_longest(&mut self, atom: AtomId) {
-        self.raised.insert(atom);
+        self.mark(atom, Stays::RAISED);
+    }
+
+    /// Adds a reason to keep the atom.
+    pub(super) fn mark(&mut self, atom: AtomId, why: Stays) {
+        let at = atom.0 as usize;
+        if at >= self.stays.len() {
+            self.stays.resize(at + 1, Stays::default());
+        }
+        self.stays[at] = self.stays[at].or(why);
     }
 
     /// The conjunction. If it exceeds the size limit, `a` keeps only facts about the machine, and as many kinds of atoms as there is room
@@ -52,13 +71,8 @@ impl Diagrams {
     }
 
     fn and_in_part(&mut self, a: Cond, b: Cond) -> Cond {
-        let tries: [&[Stays]; 5] = [
-            &[Stays::Deciding, Stays::Kept, Stays::Raised],
-            &[Stays::Deciding, Stays::Kept],
-            &[Stays::Kept, Stays::Raised],
-            &[Stays::Kept],
-            &[Stays::Raised],
-        ];
+        let (deciding, kept, raised) = (Stays::DECIDING, Stays::KEPT, Stays::RAISED);
+        let tries = [deciding.or(kept).or(raised), deciding.or(kept), kept.or(raised), kept, raised];
         for stays in tries {
             let left = self.what_stays(a, stays);
             if let Some(both) = self.ite(left, b, FALSE) {
@@ -104,12 +118,12 @@ impl Diagrams {
     }
 
     fn loses(&self, path: Cond) -> bool {
-        self.loses.get(path.0 as usize).copied().unwrap_or(false)
+        self.nodes[path.0 as usize].loses
     }
 
     fn forget_lost(&mut self, left: Cond) {
         if self.loses(left) {
-            self.loses[left.0 as usize] = false;
+            self.nodes[left.0 as usize].loses = false;
             self.lost.remove(&left);
         }
     }
@@ -132,6 +146,10 @@ impl Diagrams {
         let (mut still, mut lost) = (std::mem::take(&mut self.still), std::mem::take(&mut self.losing));
         still.clear();
         self.collect_literals(left, &mut still);
+        if said.is_empty() && self.lost_as_before(left, of, &still) {
+            (self.still, self.losing) = (still, lost);
+            return;
+        }
         lost.clear();
         let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
         // A cheap filter: most lost literals share no bit with the literals that are still in the condition.
@@ -154,13 +172,31 @@ impl Diagrams {
             self.forget_lost(left);
         } else if known.is_none_or(|known| **known != *lost) {
             self.lost.insert(left, lost.as_slice().into());
-            let at = left.0 as usize;
-            if at >= self.loses.len() {
-                self.loses.resize(self.nodes.len(), false);
-            }
-            self.loses[at] = true;
+            self.nodes[left.0 as usize].loses = true;
         }
         (self.still, self.losing) = (still, lost);
+    }
+
+    /// Records the lost literals of `left` in the usual case: just one of the operands has any, and all of them stay lost. Returns whether
+    /// it is this case. `still`: the literals of `left`.
+    fn lost_as_before(&mut self, left: Cond, of: &[Cond], still: &[Literal]) -> bool {
+        let mut losing = of.iter().filter(|&&c| self.loses(c));
+        let (Some(one), None) = (losing.next(), losing.next()) else { return false };
+        let Some(before) = self.lost.get(one) else { return false };
+        if still.iter().any(|l| before.binary_search(l).is_ok()) {
+            return false;
+        }
+        match self.lost.get(&left) {
+            Some(known) if !Rc::ptr_eq(known, before) && known != before => return false,
+            Some(_) => self.taken += before.len(),
+            None => {
+                self.taken += before.len();
+                let before = Rc::clone(before);
+                self.lost.insert(left, before);
+                self.nodes[left.0 as usize].loses = true;
+            }
+        }
+        true
     }
 
     /// The literals that are certain in both conditions, including lost ones.
@@ -219,19 +255,17 @@ impl Diagrams {
 
     /// The condition, reduced to facts about the machine and these kinds of atoms. Dropping the atoms that values depend on would confuse
     /// values. Example: an object of one of two classes is moved under the same condition under which it was made.
-    fn what_stays(&mut self, c: Cond, stays: &[Stays]) -> Cond {
-        let sets = [&mut self.deciding, &mut self.kept, &mut self.raised].map(std::mem::take);
-        let kinds = [Stays::Deciding, Stays::Kept, Stays::Raised];
-        let known: Vec<&FxHashSet<AtomId>> =
-            kinds.iter().zip(&sets).filter(|(kind, _)| stays.contains(kind)).map(|(_, set)| set).collect();
-        let left = self.forget(c, &|atom| atom.is_hardware() || known.iter().any(|set| set.contains(&atom)));
-        [self.deciding, self.kept, self.raised] = sets;
+    fn what_stays(&mut self, c: Cond, why: Stays) -> Cond {
+        let stays = std::mem::take(&mut self.stays);
+        let known = |atom: AtomId| stays.get(atom.0 as usize).is_some_and(|s| s.meets(why));
+        let left = self.forget(c, &|atom| atom.is_hardware() || known(atom));
+        self.stays = stays;
         left
     }
 
     /// The condition, reduced to facts about the machine and uses that have raised.
     pub fn what_raises(&mut self, c: Cond) -> Cond {
-        self.what_stays(c, &[Stays::Raised])
+        self.what_stays(c, Stays::RAISED)
     }
 
     /// The condition, reduced to facts about the machine.
@@ -248,7 +282,8 @@ impl Diagrams {
         let hi = self.forget(Dd(n.hi), keep);
         let lo = self.forget(Dd(n.lo), keep);
         if keep(atom_at(n.level)) {
-            return Dd(self.make(n.level, hi.0, lo.0));
+            let same = hi.0 == n.hi && lo.0 == n.lo;
+            return if same { c } else { Dd(self.make(n.level, hi.0, lo.0)) };
         }
         self.unbounded();
         Dd(self.ite_raw(hi.0, 1, lo.0))

@@ -6,7 +6,7 @@ use crate::flow::domain::value::Outer;
 use crate::flow::domain::value::{FrameId, ObjId, OuterKey, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::entry::run::{BRINGS, Found, STEPS};
-use crate::ir::{ClassId, FuncId, FuncKind};
+use crate::ir::{ClassId, Expr, FuncId, FuncKind, Module};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
 use rustc_hash::FxHashSet;
@@ -53,12 +53,12 @@ impl Interp<'_> {
             // The constructor's tests and requirements also hold in the methods.
             let instance = self.symbolic_instance(key, out);
             let late = self.kept_late(key, instance);
-            // If the constructor stores no value on a definite device, only methods with device code of their own are
-            // interpreted.
-            let all = self.keeps_settled(instance);
+            // Without device code of their own, only those methods are interpreted that read what the constructor stores
+            // on a definite device.
+            let settled = self.settled_names(key, instance);
             let (first, rest): (Vec<_>, Vec<_>) = wanted
                 .into_iter()
-                .filter(|&(_, f)| all || self.relevance.is_live(module, f))
+                .filter(|&(_, f)| self.relevance.is_live(module, f) || mentions(ir, f, &settled))
                 .partition(|(name, _)| *name == self.known.forward);
             self.run_methods(key, instance, &first, out);
             if self.is_module_class(key) && !rest.is_empty() {
@@ -68,6 +68,27 @@ impl Interp<'_> {
             self.run_methods(key, instance, &rest, out);
             self.path = before;
             self.rewind(mark, cells, objects);
+        }
+    }
+
+    /// The names by which methods reach the values on definite devices that the constructor has stored: attributes, and the
+    /// methods that read them.
+    fn settled_names(&self, key: ClassKey, instance: ObjId) -> FxHashSet<Sym> {
+        let mut names = self.settled_attributes(instance);
+        loop {
+            let before = names.len();
+            for k in self.program.class(key).mro.iter().filter(|_| before > 0) {
+                let ir = &self.program.get(k.module).ir;
+                let methods = ir.class(k.class).methods.iter().filter(|(name, _)| *name != self.known.init);
+                for &(name, f) in methods {
+                    if !names.contains(&name) && mentions(ir, f, &names) {
+                        names.insert(name);
+                    }
+                }
+            }
+            if names.len() == before {
+                return names;
+            }
         }
     }
 
@@ -279,4 +300,13 @@ impl Interp<'_> {
             self.store.set(Cell(base.0 + u32::from(param.slot)), v);
         }
     }
+}
+
+/// Whether the function mentions one of the attributes, also as a text: `getattr(self, "mask")`.
+fn mentions(ir: &Module, f: FuncId, names: &FxHashSet<Sym>) -> bool {
+    !names.is_empty()
+        && ir.exprs[ir.exprs_of(ir.function(f))].iter().any(|e| match e {
+            Expr::Attr { name, .. } | Expr::Str(name) => names.contains(name),
+            _ => false,
+        })
 }

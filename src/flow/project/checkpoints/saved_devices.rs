@@ -125,7 +125,7 @@ impl Contents<'_> {
         if !matches!(var, Var::Local(_)) {
             return Stored::Unknown;
         }
-        if let Some(iter) = looped(ir, var, ir.span(e)) {
+        if let Some(iter) = looped(ir, site.func, var, ir.span(e)) {
             return self.value(site, iter, depth);
         }
         let mut given = Given::new(ir, var);
@@ -203,24 +203,27 @@ fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
     assigned.collect()
 }
 
-/// The iterable of the loop or comprehension around a place that binds the variable.
-pub(crate) fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
+/// The iterable of the loop or comprehension of the function around a place that binds the variable.
+fn looped(ir: &Module, func: FuncId, var: Var, at: Span) -> Option<ExprId> {
     let within = |e: ExprId| ir.span(e).contains(at);
-    // Few expressions are comprehensions, and many files have none.
-    let exprs = if ir.comps.is_empty() { &[][..] } else { &ir.exprs[..] };
-    let generators = exprs.iter().zip(&ir.expr_spans).filter_map(|(e, span)| match *e {
-        Expr::Comp(id) if span.contains(at) => Some(&ir.comp(id).generators),
-        _ => None,
-    });
+    let function = ir.function(func);
+    let exprs = function.exprs.start as usize..function.exprs.end as usize;
+    let generators =
+        ir.exprs[exprs.clone()].iter().zip(&ir.expr_spans[exprs]).filter_map(|(e, span)| match *e {
+            Expr::Comp(id) if span.contains(at) => Some(&ir.comp(id).generators),
+            _ => None,
+        });
     let of_comp = generators.flatten().find(|g| ir.binds(g.target, var) && !within(g.iter));
     if let Some(generator) = of_comp {
         return Some(generator.iter);
     }
-    let mut of_loop = ir.stmts.iter().zip(&ir.stmt_spans).filter_map(|(stmt, span)| match *stmt {
-        Stmt::For { target, iter, .. } if span.contains(at) && ir.binds(target, var) && !within(iter) => {
-            Some(iter)
-        }
-        _ => None,
-    });
+    let stmts = ir.stmts_of(function);
+    let mut of_loop =
+        ir.stmts[stmts.clone()].iter().zip(&ir.stmt_spans[stmts]).filter_map(|(stmt, span)| match *stmt {
+            Stmt::For { target, iter, .. } if span.contains(at) && ir.binds(target, var) && !within(iter) => {
+                Some(iter)
+            }
+            _ => None,
+        });
     of_loop.next()
 }

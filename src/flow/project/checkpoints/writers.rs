@@ -3,6 +3,8 @@
 //! The project's own calls of `torch.save` determine the content of its files. A call writes the file of a load if it is in the matching
 //! method (`save_network` for `load_network`). Otherwise all calls together determine what the project's files contain.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashSet;
 
 use crate::flow::project::CallGraph;
@@ -75,6 +77,8 @@ pub struct Writers<'a> {
     program: &'a Program,
     saves: Vec<(Site<'static>, CallId)>,
     graph: &'a CallGraph,
+    /// See [`Writers::host_anywhere`].
+    anywhere: OnceCell<bool>,
 }
 
 impl<'a> Writers<'a> {
@@ -87,7 +91,7 @@ impl<'a> Writers<'a> {
                 saves.push((Site::of(m, ir.function_around(call.func)), CallId(n)));
             }
         }
-        Self { program, saves, graph }
+        Self { program, saves, graph, anywhere: OnceCell::new() }
     }
 
     /// The names of the functions that save a parameter, or pass it on to such a function.
@@ -111,13 +115,13 @@ impl<'a> Writers<'a> {
 
     /// Whether everything that the load reads was on the CPU when it was saved.
     pub fn on_the_host(&self, load: &Load) -> bool {
-        let mut stored = match load.pair {
+        let stored = match load.pair {
             Some(pair) => self.stored_by(pair),
             None if load.in_memory => self.stored_in_memory(load.module),
             None => Vec::new(),
         };
         if stored.is_empty() {
-            stored = self.stored_anywhere();
+            return *self.anywhere.get_or_init(|| self.host_anywhere());
         }
         // If one place leaves the device unknown, another may determine it.
         let certain = stored.iter().any(|s| matches!(s, Stored::Host))
@@ -144,16 +148,23 @@ impl<'a> Writers<'a> {
         saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
     }
 
-    /// The same for all saves of the project. If they save CPU copies, the files that the project reads probably contain CPU tensors too.
-    fn stored_anywhere(&self) -> Vec<Stored> {
-        let mut found = Vec::new();
+    /// Whether all saves of the project write tensors from the CPU, and at least one does. Then the files that the project reads probably
+    /// contain CPU tensors too. Plain values say nothing about tensors.
+    fn host_anywhere(&self) -> bool {
+        let (mut host, mut elsewhere) = (false, false);
         for &(site, call) in &self.saves {
             for chain in std::iter::once(Chain::new()).chain(self.chains(site)) {
-                through(site, &chain, &mut |site| found.extend(self.stored(site, call)));
+                through(site, &chain, &mut |site| {
+                    let stored = self.stored(site, call);
+                    host |= stored == Some(Stored::Host);
+                    elsewhere |= stored == Some(Stored::Elsewhere);
+                });
+                if elsewhere {
+                    return false;
+                }
             }
         }
-        // Plain values say nothing about tensors.
-        if found.contains(&Stored::Host) { found } else { Vec::new() }
+        host
     }
 
     /// The chains of calls that lead to a place.

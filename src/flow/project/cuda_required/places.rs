@@ -74,8 +74,6 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own
     let whole = !uses.anywhere() && at_import(&known.points, m);
     let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
     let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
-    // From here on, the dependencies of functions are not needed.
-    known.asked.take();
     let mut found = after_forward(program, m, known);
     let mut memo = Memo::default();
     for (n, function) in ir.functions.iter().enumerate() {

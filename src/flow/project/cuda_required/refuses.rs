@@ -47,8 +47,10 @@ pub(super) type Points = FxHashMap<Function, Point>;
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) points: Points,
-    /// The functions that the current function's analysis has queried.
-    pub(super) asked: RefCell<Vec<Function>>,
+    /// The functions that the current analysis has queried.
+    asked: RefCell<Vec<Function>>,
+    /// The functions that have been analyzed, each with those that query it.
+    askers: FxHashMap<Function, Vec<Function>>,
 }
 
 impl Known {
@@ -57,52 +59,109 @@ impl Known {
         self.asked.borrow_mut().push(*function);
         self.points.get(function)
     }
+
+    /// The functions that have been queried since the last call, each once.
+    fn take_asked(&self) -> Vec<Function> {
+        let mut asked = self.asked.take();
+        asked.sort_unstable();
+        asked.dedup();
+        asked
+    }
 }
 
-/// Finds the first refusal of each function in these files, including the files' bodies. A function is analyzed again only if the result
-/// of a function that it queries has changed.
-pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Known {
-    let mut known = Known::default();
-    let mut askers: FxHashMap<Function, Vec<Function>> = FxHashMap::default();
-    let numbers = |n: usize| (0..n).map(|n| FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
-    let all = files.iter().flat_map(|&m| numbers(program.get(m).ir.functions.len()).map(move |f| (m, f)));
-    let all: Vec<Function> = all.collect();
-    let mut open: FxHashSet<Function> = all.iter().copied().collect();
-    let mut memo = Memo::default();
-    for _ in 0..MAX_ROUNDS {
-        for &(m, f) in &all {
-            // With uses, a function's refusal may move to an earlier place when more is known.
-            if !open.remove(&(m, f)) || !uses.anywhere() && known.points.contains_key(&(m, f)) {
-                continue;
+/// Finds refusals on demand: only functions are analyzed that a question leads to.
+pub(super) struct Finder<'a> {
+    pub(super) program: &'a Program,
+    pub(super) uses: Uses,
+    pub(super) own: &'a Own,
+    /// The files whose functions are analyzed. Functions of other files never refuse.
+    pub(super) files: FxHashSet<ModIdx>,
+}
+
+/// The functions that [`Finder::look`] works on.
+#[derive(Default)]
+struct Work {
+    /// Those that have not been analyzed yet.
+    new: Vec<Function>,
+    /// Those of which a callee has a new result.
+    open: FxHashSet<Function>,
+    memo: Memo,
+}
+
+impl Finder<'_> {
+    /// The result of `ask` when the refusals of all functions that it queries are known.
+    pub(super) fn answer<T>(&self, known: &RefCell<Known>, ask: impl Fn(&Known) -> T) -> T {
+        loop {
+            let (answer, asked) = {
+                let known = known.borrow();
+                (ask(&known), known.take_asked())
+            };
+            if !self.look(&mut known.borrow_mut(), &asked) {
+                return answer;
             }
-            memo.clear();
-            let refuses = Refuses { program, module: m, func: f, known: &known, uses, own, memo: &memo };
-            let point = refuses.whole();
-            let mut asked = known.asked.take();
-            asked.sort_unstable();
-            asked.dedup();
-            for function in asked {
-                askers.entry(function).or_default().push((m, f));
-            }
-            let Some(mut point) = point else { continue };
-            let function = program.get(m).ir.function(f);
-            // A call of a generator or an async function does not run its body.
-            if uses.anywhere() && (function.is_generator || function.is_async) {
-                point.refusal = None;
-            }
-            if known.points.insert((m, f), point) != Some(point) {
-                open.extend(askers.get(&(m, f)).into_iter().flatten());
-            }
-        }
-        if open.is_empty() {
-            break;
         }
     }
-    known
+
+    /// Analyzes these functions and those that they query. Whether any of them had not been analyzed before.
+    fn look(&self, known: &mut Known, wanted: &[Function]) -> bool {
+        let (mut work, mut all) = (Work::default(), Vec::new());
+        self.add(known, wanted, &mut work);
+        for _ in 0..MAX_ROUNDS {
+            // Callees come after their callers, and are analyzed again before them.
+            for n in (0..all.len()).rev() {
+                if work.open.remove(&all[n]) {
+                    self.analyze(known, all[n], &mut work);
+                }
+            }
+            while let Some(function) = work.new.pop() {
+                all.push(function);
+                self.analyze(known, function, &mut work);
+            }
+            if work.open.is_empty() {
+                break;
+            }
+        }
+        !all.is_empty()
+    }
+
+    /// Adds those of the functions to the work that have not been analyzed.
+    fn add(&self, known: &mut Known, functions: &[Function], work: &mut Work) {
+        for f in functions.iter().filter(|f| self.files.contains(&f.0)) {
+            known.askers.entry(*f).or_insert_with(|| {
+                work.new.push(*f);
+                Vec::new()
+            });
+        }
+    }
+
+    /// Analyzes one function. It is analyzed again only if the result of a function that it queries changes.
+    fn analyze(&self, known: &mut Known, (m, f): Function, work: &mut Work) {
+        let Self { program, uses, own, .. } = *self;
+        // With uses, a function's refusal may move to an earlier place when more is known.
+        if !uses.anywhere() && known.points.contains_key(&(m, f)) {
+            return;
+        }
+        work.memo.clear();
+        let point = Refuses { program, module: m, func: f, known, uses, own, memo: &work.memo }.whole();
+        let asked = known.take_asked();
+        self.add(known, &asked, work);
+        for function in asked {
+            known.askers.entry(function).or_default().push((m, f));
+        }
+        let Some(mut point) = point else { return };
+        let function = program.get(m).ir.function(f);
+        // A call of a generator or an async function does not run its body.
+        if uses.anywhere() && (function.is_generator || function.is_async) {
+            point.refusal = None;
+        }
+        if known.points.insert((m, f), point) != Some(point) {
+            work.open.extend(known.askers.get(&(m, f)).into_iter().flatten());
+        }
+    }
 }
 
 /// Whether no caller continues without CUDA.
-fn always(point: Option<&Point>) -> bool {
+pub(super) fn always(point: Option<&Point>) -> bool {
     point.is_some_and(|p| p.refusal == Some(Refusal::Always))
 }
 

@@ -1,7 +1,7 @@
 //! Which calls of external functions matter for devices.
 
 use crate::flow::query::relevance::file_scan::{Scan, names_place};
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Stmt, Var, Whole};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Stmt, Var, Whole};
 use crate::link::Resolved;
 use crate::sym::Sym;
 use crate::torch::{self, Kind, Returns, State, Without};
@@ -109,7 +109,11 @@ impl Scan<'_> {
             true
         } else if let Some(module) = torch::module(path) {
             // A module without weights works on any device.
-            let empty = module.state == State::No || module.state == State::Sometimes && call.args.is_empty();
+            let empty = match module.state {
+                State::No => true,
+                State::Sometimes => !may_have_state(module, call),
+                State::Yes | State::Unknown => false,
+            };
             let owner = self.owner(e);
             !empty && (!self.builds_module(owner) || self.is_of_moved_base(owner))
         } else if let Some(op) = torch::function(path) {
@@ -151,6 +155,11 @@ impl Scan<'_> {
         let large = placed && call.args.iter().any(|a| self.is_large(a.value));
         let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
         // A tensor without dimensions can be combined with tensors on any device.
+        // A tensor without dimensions can be combined with tensors on any device.
+        if makes && !placed && has_no_dimensions(self.ir, call) {
+            self.hint(e);
+            return false;
+        }
         if makes && !placed && self.is_of_number(call) {
             self.own(e);
             return false;
@@ -219,6 +228,26 @@ impl Scan<'_> {
             _ => false,
         }
     }
+}
+
+/// `torch.rand([])`, but not `torch.tensor([])`
+fn has_no_dimensions(ir: &Module, call: Call<'_>) -> bool {
+    let empty = |e| matches!(ir.expr(e), Expr::Tuple(list) | Expr::List(list) if list.len == 0);
+    let shape = call.args.first().filter(|a| a.kind == ArgKind::Positional);
+    shape.is_some_and(|a| empty(a.value))
+        && !ir.last_name(call.func).is_some_and(|n| n.as_str().ends_with("ensor"))
+}
+
+/// Whether an argument may give a module weights that it usually does not have: one for a tensor, or one that switches them on.
+fn may_have_state(module: &torch::ModuleOp, call: Call<'_>) -> bool {
+    call.args.iter().enumerate().any(|(at, a)| {
+        let param = match a.kind {
+            ArgKind::Positional => module.constructor.get(at),
+            ArgKind::Keyword(name) => module.constructor.iter().find(|p| p.name == name),
+            ArgKind::Star | ArgKind::DoubleStar => None,
+        };
+        param.is_none_or(|p| p.tensor || p.switch)
+    })
 }
 
 /// Whether the name refers to a device index.

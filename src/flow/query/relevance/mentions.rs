@@ -283,8 +283,9 @@ impl Scan<'_> {
         }
         // The creator of the generator has decided its device.
         if let Some(given) = call.args.iter().find(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
+            // A parameter's device is unknown here.
             if self.is_parameter(owner, given.value) {
-                self.own(e);
+                self.hint(e);
             } else {
                 self.seed(e);
             }
