@@ -84,11 +84,9 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
     if is_vendored(&cx.sources.get(place.file).path, cx.root) {
         f.doubt(Confidence::Low, "it is in a vendored copy of another project");
     }
-    // Other files may also use functions that a demo calls.
-    let demo =
-        cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
-    if demo {
-        f.doubt(Confidence::Low, "it is in the `__main__` demo of a file that other files import");
+    // Other files may use the same in another way. A way from there to the finding counts by itself.
+    if is_in_demo(cx.program, place, from) {
+        f.doubt(Confidence::Low, "only the `__main__` demo of a file that other files import reaches it");
     }
 }
 
