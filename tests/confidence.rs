@@ -96,7 +96,8 @@ fn what_only_the_demo_of_a_module_reaches_is_low() {
     let all = lines(&Project::new(&files), "--min-confidence low --select SD202 .");
     assert_eq!(all, ["table.py:13 SD202 low"]);
     // A program that does the same is another way to the finding.
-    let program = ("main.py", "import torch\nfrom table import Table\n\nprint(Table().embed(torch.rand(2)))\n");
+    let program =
+        ("main.py", "import torch\nfrom table import Table\n\nprint(Table().embed(torch.rand(2)))\n");
     let all = lines(&Project::new(&[files[0], files[1], program]), "--min-confidence low --select SD202 .");
     assert!(all.contains(&"table.py:13 SD202 certain".to_owned()), "{all:?}");
     // A function that does the work, and is called from there, is no demo.

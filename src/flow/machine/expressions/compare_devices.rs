@@ -109,12 +109,7 @@ impl Interp<'_> {
     }
 
     /// The condition that two devices are the same, if both depend on conditions.
-    fn both_choices(
-        &mut self,
-        a: Dd,
-        b: Dd,
-        e: ExprId,
-    ) -> Option<Cond> {
+    fn both_choices(&mut self, a: Dd, b: Dd, e: ExprId) -> Option<Cond> {
         if self.is_text(a) || self.is_text(b) || self.d.as_leaf(a).is_some() {
             return None;
         }
@@ -134,12 +129,7 @@ impl Interp<'_> {
     }
 
     /// The condition under which a device has the wanted type, and the wanted index if both have one.
-    pub(crate) fn is_device(
-        &mut self,
-        d: Dd,
-        wanted: Device,
-        e: ExprId,
-    ) -> Cond {
+    pub(crate) fn is_device(&mut self, d: Dd, wanted: Device, e: ExprId) -> Cond {
         if let Some(payload) = self.d.as_leaf(d) {
             let (device, _) = *self.t.places.get(payload);
             return self.leaf_is(device, wanted, e);
