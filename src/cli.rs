@@ -1,15 +1,20 @@
 //! The command line, and nothing else.
 
+mod machine;
+mod output;
+mod pages;
+
 use std::path::{Path, PathBuf, absolute};
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use self::machine::{Depth, FailOn, MachineArgs, ProbeArgs, ReportFormat, VerifyArgs};
+pub use self::output::{Output, OutputArgs};
+pub use self::pages::{CompletionArgs, KeyArgs, ManArgs, PageFormat, RuleArgs};
 use crate::baseline::Update;
 use crate::finding::{Confidence, Severity};
-use crate::report::Format;
-use crate::suggest::closest;
 
 /// Finds PyTorch device-placement bugs before the code runs on a GPU.
 #[derive(Debug, Parser)]
@@ -234,187 +239,6 @@ pub struct ConfigArgs {
     pub show_settings: bool,
 }
 
-/// The machine that findings are judged for.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Machine")]
-pub struct MachineArgs {
-    /// Check each finding against this machine: confirmed, refuted or open; `--verify=run` also uses its GPUs briefly
-    #[arg(
-        long,
-        value_enum,
-        value_name = "run",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "look",
-        hide_possible_values = true,
-        group = "judged"
-    )]
-    pub verify: Option<Depth>,
-    /// Check each finding against the machine in this file, written by `samedevice verify --output-format json`; `-` for standard input
-    #[arg(long, value_name = "FILE", group = "judged")]
-    pub machine: Option<PathBuf>,
-    /// With `--verify=run`, also try to allocate the memory that findings are about, then free it
-    #[arg(long, requires = "verify")]
-    pub memory: bool,
-    /// Report only findings that the machine confirms
-    #[arg(long, requires = "judged")]
-    pub only_confirmed: bool,
-    /// Which verdicts make the exit code 1
-    #[arg(long, value_enum, default_value_t, value_name = "VERDICT", requires = "judged")]
-    pub fail_on_verdict: FailOn,
-    /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
-    #[arg(long, value_name = "PYTHON", conflicts_with = "machine", requires = "verify")]
-    pub python: Option<PathBuf>,
-    /// Time limit for the driver, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub time_limit: u64,
-}
-
-/// How far `--verify` goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Depth {
-    /// Questions only.
-    Look,
-    /// A context, an allocation, copies and a kernel besides.
-    Run,
-}
-
-/// Which verdicts make the exit code 1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum FailOn {
-    /// All findings.
-    #[default]
-    Any,
-    /// Findings that are confirmed or open.
-    Possible,
-    /// Findings that are confirmed.
-    Confirmed,
-}
-
-/// `samedevice verify`.
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// Also use each GPU briefly: create a context, allocate 4 MiB, copy, run a kernel
-    #[arg(long)]
-    pub run: bool,
-    /// With `--run`, also try to allocate these sizes on each GPU, for example `20GiB`
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
-    pub memory: Vec<bytesize::ByteSize>,
-    /// The Python interpreter or environment whose PyTorch is checked: a path, or a name on `PATH`
-    #[arg(long, value_name = "PYTHON")]
-    pub python: Option<PathBuf>,
-    /// Also import PyTorch with that interpreter, and compare the result with what its files say
-    #[arg(long)]
-    pub import: bool,
-    /// Include the UUIDs of the GPUs, which identify this machine
-    #[arg(long)]
-    pub uuids: bool,
-    /// Time limit for the driver, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub time_limit: u64,
-    /// Show this saved report instead; `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "import", "uuids"])]
-    pub machine: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output_format: ReportFormat,
-    /// Write to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    pub output_file: Option<PathBuf>,
-}
-
-/// Formats of the report about a machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum ReportFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For a bug report, without the name of your home folder
-    Markdown,
-    /// For programs; `--machine` reads it
-    Json,
-}
-
-/// The probe.
-#[derive(Debug, Args)]
-pub struct ProbeArgs {
-    /// Use the devices.
-    #[arg(long)]
-    pub run: bool,
-    /// Sizes to allocate, in bytes.
-    #[arg(long)]
-    pub allocate: Vec<u64>,
-}
-
-/// How findings are shown.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub struct OutputArgs {
-    /// Output format
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT",
-        env = "SAMEDEVICE_OUTPUT_FORMAT",
-        hide_env_values = true
-    )]
-    pub output_format: Format,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", env = "SAMEDEVICE_OUTPUT_FILE", hide_env_values = true)]
-    pub output_file: Option<PathBuf>,
-    /// Write the findings in this format to FILE, or to standard output; you can repeat it for other files
-    #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
-    pub output: Vec<Output>,
-    /// Show how many findings each rule has, instead of the findings
-    #[arg(long)]
-    pub statistics: bool,
-    /// Print only the findings: no summary, no warnings
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Also print the files and settings in use, to standard error
-    #[arg(short, long)]
-    pub verbose: bool,
-}
-
-/// A format, and where it goes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Output {
-    /// The format.
-    pub format: Format,
-    /// The file; `None`: standard output.
-    pub file: Option<PathBuf>,
-}
-
-/// Reads `FORMAT[=FILE]`.
-fn output(text: &str) -> Result<Output, String> {
-    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
-    let format = Format::from_str(name, false).map_err(|_| {
-        let values = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
-        match closest(name, names.iter().map(String::as_str)) {
-            Some(meant) => format!("there is no format `{name}`; did you mean `{meant}`?"),
-            None => format!("there is no format `{name}`; the formats are {}", names.join(", ")),
-        }
-    })?;
-    match file {
-        Some("") => Err("the file name after `=` is missing".to_owned()),
-        file => Ok(Output { format, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
-    }
-}
-
-impl OutputArgs {
-    /// All that is to be written, files first: if nobody reads standard output any more, they are there.
-    pub fn all(&self) -> Vec<Output> {
-        let mut all = self.output.clone();
-        if all.is_empty() {
-            all.push(Output { format: self.output_format, file: self.output_file.clone() });
-        }
-        all.sort_by_key(|output| output.file.is_none());
-        all
-    }
-}
-
 impl Cli {
     /// Reads the command line of this process. Ends the process if it is wrong, or asks for help.
     pub fn read() -> Self {
@@ -474,54 +298,6 @@ fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
 /// Is what `--config` was given a setting, and no file?
 pub fn is_setting(text: &str) -> bool {
     text.contains('=') && !Path::new(text).exists()
-}
-
-/// `samedevice config`.
-#[derive(Debug, Args)]
-pub struct KeyArgs {
-    /// A configuration key; without it, all keys are listed
-    #[arg(value_name = "KEY")]
-    pub key: Option<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output_format: PageFormat,
-}
-
-/// `samedevice generate-shell-completion`.
-#[derive(Debug, Args)]
-pub struct CompletionArgs {
-    /// The shell
-    #[arg(value_enum, value_name = "SHELL")]
-    pub shell: clap_complete::Shell,
-}
-
-/// `samedevice generate-man`.
-#[derive(Debug, Args)]
-pub struct ManArgs {
-    /// Write the pages of all commands into this folder
-    #[arg(value_name = "FOLDER")]
-    pub folder: Option<PathBuf>,
-}
-
-/// `samedevice rule`.
-#[derive(Debug, Args)]
-pub struct RuleArgs {
-    /// Code (SD101) or name (unguarded-cuda); without it, all rules are listed
-    #[arg(value_name = "RULE")]
-    pub rule: Option<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output_format: PageFormat,
-}
-
-/// Formats of rules' pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum PageFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
 }
 
 /// When to use color.

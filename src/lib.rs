@@ -31,5 +31,6 @@ pub mod suppress;
 pub mod sym;
 pub mod torch;
 pub mod verify;
+pub mod words;
 pub mod work;
 pub mod world;

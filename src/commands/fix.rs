@@ -9,7 +9,7 @@ use crate::discover::Input;
 use crate::fix::rounds::{self, ChangedFile, Fixed};
 use crate::fix::{diff, write};
 use crate::refine::Refined;
-use crate::source::read;
+use crate::source::encoding;
 
 /// What fixes change.
 pub(super) struct Made {
@@ -43,7 +43,7 @@ pub(super) fn carry_out(
     for file in &made.files {
         let input = &inputs[file.input];
         if as_diff {
-            let text = |bytes: &[u8]| read::decode(bytes.to_vec()).unwrap_or_default();
+            let text = |bytes: &[u8]| encoding::decode(bytes.to_vec()).unwrap_or_default();
             let diff = diff::unified(&input.name, &text(&file.before), &text(&file.after));
             out.write_all(diff.as_bytes())?;
         } else if stdin.is_none()

@@ -6,6 +6,7 @@ mod config;
 mod fix;
 mod generate;
 mod listed;
+mod output;
 mod progress;
 pub mod rule;
 mod show;

@@ -10,7 +10,7 @@ use crate::finding::{Code, Finding, Fix};
 use crate::lower::{self, Kind};
 use crate::notebook::write_back;
 use crate::refine::Refined;
-use crate::source::{Content, Source, read};
+use crate::source::{Content, Source, encoding, read};
 use crate::span::FileId;
 
 /// The maximum number of rounds. A correct set of fixes needs fewer.
@@ -125,7 +125,7 @@ fn rewritten(source: &Source, old: &[u8], changes: &[Change]) -> Result<Vec<u8>,
     let text = changed(source.text(), changes).ok_or(Refusal::NotPython)?;
     if source.notebook().is_none() {
         let is_python = lower::syntax(&text, Kind::of(source)).is_some();
-        return match read::encode(old, &text) {
+        return match encoding::encode(old, &text) {
             Ok(bytes) if is_python => Ok(bytes),
             Ok(_) => Err(Refusal::NotPython),
             Err(reason) => Err(unwritable(&reason)),

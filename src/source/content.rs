@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::encoding;
 use super::read::{self, Unreadable};
 use crate::notebook::{Broken, Decoded, Notebook, decode, is_notebook};
 use crate::span::Span;
@@ -62,7 +63,7 @@ impl Content {
         if is_notebook(path) {
             Self::of_notebook(read::decode_utf8(bytes)?)
         } else {
-            Ok(read::decode(bytes)?.into())
+            Ok(encoding::decode(bytes)?.into())
         }
     }
 

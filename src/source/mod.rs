@@ -1,6 +1,7 @@
 //! Texts of files, and positions in them.
 
 mod content;
+pub mod encoding;
 pub mod read;
 pub mod write;
 

@@ -1,4 +1,4 @@
-//! The number of dimensions of a tensor, as far as the source determines it.
+//! The number of dimensions of a tensor and their sizes, as far as the source determines them.
 //!
 //! PyTorch lets a zero-dimensional CPU tensor take part in arithmetic with CUDA tensors, and rejects all other CPU tensors. So this
 //! number often decides whether two tensors may meet.
@@ -10,8 +10,8 @@ pub struct Dims {
     max: u8,
     /// The tensor was indexed with an integer out of a tensor of unknown rank. It may be a single number or have dimensions.
     picked: bool,
-    /// The number of elements of a vector, if the source states it.
-    length: Option<u16>,
+    /// The size of each dimension, if the source states it and all are the same: 0 for `torch.zeros(0, 0)`.
+    size: Option<u16>,
 }
 
 /// The value of `max` for "no upper bound".
@@ -26,22 +26,23 @@ impl Dims {
     pub const ANY: Self = Self::between(0, MANY);
 
     const fn between(min: u8, max: u8) -> Self {
-        Self { min, max, picked: false, length: None }
+        Self { min, max, picked: false, size: None }
     }
 
-    /// The same, with `n` as the length if it is a vector.
-    pub fn of_length(self, n: usize) -> Self {
-        Self { length: u16::try_from(n).ok().filter(|_| self.known() == Some(1)), ..self }
+    /// The same, with `n` as the size of each dimension. Without effect if the number of dimensions is unknown.
+    pub fn of_size(self, n: usize) -> Self {
+        Self { size: u16::try_from(n).ok().filter(|_| self.known().is_some()), ..self }
     }
 
-    /// The same, with unknown length.
-    pub const fn of_any_length(self) -> Self {
-        Self { length: None, ..self }
+    /// The same, with unknown sizes.
+    pub const fn of_any_size(self) -> Self {
+        Self { size: None, ..self }
     }
 
-    /// The number of elements of a vector, if known.
-    pub fn length(self) -> Option<usize> {
-        self.length.map(usize::from)
+    /// The size of dimension `number`, which may count from the end, if known.
+    pub fn size(self, number: i64) -> Option<usize> {
+        let count = i64::from(self.known()?);
+        self.size.filter(|_| (-count..count).contains(&number)).map(usize::from)
     }
 
     /// Exactly `n` dimensions.
@@ -197,6 +198,16 @@ mod tests {
                     assert!(x == 0 || y == 0 || holds(a.matmul(b), product(x, y)), "{a:?} @ {b:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_size_is_known_for_the_dimensions_that_are_there() {
+        let empty = Dims::exactly(2).of_size(0);
+        assert_eq!([-3, -2, 0, 1, 2].map(|n| empty.size(n)), [None, Some(0), Some(0), Some(0), None]);
+        assert_eq!(Dims::SOME.of_size(0).size(0), None);
+        for other in [empty.plus(1), empty.minus(1), empty.join(Dims::exactly(2)), empty.of_any_size()] {
+            assert_eq!(other.size(0), None, "{other:?}");
         }
     }
 

@@ -4,5 +4,6 @@ pub mod atom;
 pub mod diagram;
 pub mod dims;
 pub mod event;
+mod event_kinds;
 pub mod store;
 pub mod value;

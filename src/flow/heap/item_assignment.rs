@@ -139,7 +139,9 @@ impl Interp<'_> {
         // slicePrefix1sSize).
         let number = |t| {
             let Tensor { dims, bytes, .. } = self.get_tensor(t);
-            dims.none() == Some(true) || dims.length() == Some(1) || bytes.is_some_and(|b| b <= 4)
+            dims.none() == Some(true)
+                || dims.known() == Some(1) && dims.size(0) == Some(1)
+                || bytes.is_some_and(|b| b <= 4)
         };
         if put
             && !single

@@ -1,6 +1,7 @@
 //! Models of what libraries do: PyTorch, Python's own functions, and others.
 
 pub(crate) mod devices;
+pub(crate) mod dtypes;
 pub(crate) mod libraries;
 pub(crate) mod modules;
 pub(crate) mod python;

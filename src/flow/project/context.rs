@@ -49,6 +49,8 @@ pub(crate) struct Fact<'q> {
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     holds: FxHashSet<Node>,
+    /// The nodes for which the fact holds on all paths that start at an entry point. Functions without mentions are left out.
+    enters_with: FxHashSet<Node>,
     /// The visited nodes that are not refuted; further mentions may still decide them.
     open: FxHashSet<Node>,
 }
@@ -100,6 +102,12 @@ impl Context {
     /// Whether the fact holds for the node.
     pub(crate) fn holds(&self, node: Node) -> bool {
         self.holds.contains(&node)
+    }
+
+    /// Whether the fact holds for the node on every path that starts at an entry point, and there is such a path. Functions that call
+    /// the node and that nothing mentions do not count.
+    pub(crate) fn holds_from_entry_points(&self, node: Node) -> bool {
+        self.enters_with.contains(&node)
     }
 
     /// The names of all nodes on unrefuted paths. A file with a further mention contains one of these names.
@@ -179,10 +187,10 @@ impl Search {
         open.retain(|node| !refuted.contains(node));
         let unmentioned = closed_over(self.unmentioned, &self.heirs, &|_| true);
         let entered = closed_over(self.entered, &self.callees, &|_| true);
-        let holds = closed_over(self.grounds, &self.heirs, &|node| {
-            open.contains(node) && !unmentioned.contains(node) && entered.contains(node)
-        });
-        Context { holds, open }
+        let enters_with =
+            closed_over(self.grounds, &self.heirs, &|node| open.contains(node) && entered.contains(node));
+        let holds = enters_with.difference(&unmentioned).copied().collect();
+        Context { holds, enters_with, open }
     }
 }
 

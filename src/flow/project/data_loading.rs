@@ -17,9 +17,13 @@ use crate::ir::{Arg, ArgKind, Call, ClassId, Expr, ExprId, Function, Module, Stm
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{Base, base_class};
+use crate::words::Words;
 
 /// Functions that read a picture from a file.
 const OPENS_PICTURES: &[&str] = &["PIL.Image.open", "cv2.imread", "imageio.imread", "skimage.io.imread"];
+
+/// Methods that add an element to a list.
+static GROW_A_LIST: Words = Words::of("grow a list");
 
 /// Registries of steps that prepare the items of a data set.
 const REGISTRIES: &[&str] = &["PIPELINES", "TRANSFORMS"];
@@ -214,7 +218,7 @@ fn is_to_tensor(ir: &Module, e: ExprId) -> bool {
 /// `train.transforms.append(step)`
 fn adds_step(ir: &Module, call: Call<'_>) -> bool {
     let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
-    matches!(name.as_str(), "append" | "insert" | "extend")
+    GROW_A_LIST.has(name.as_str())
         && matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "transforms")
 }
 
@@ -242,7 +246,7 @@ fn put_into(ir: &Module, call: Call<'_>, given: ExprId) -> Vec<ExprId> {
         _ => None,
     });
     let added = ir.calls().filter_map(|call| match ir.expr(call.func) {
-        Expr::Attr { base, name } if is(base) && matches!(name.as_str(), "append" | "insert" | "extend") => {
+        Expr::Attr { base, name } if is(base) && GROW_A_LIST.has(name.as_str()) => {
             call.args.last().map(|a| a.value)
         }
         _ => None,

@@ -50,7 +50,8 @@ impl SetBefore {
 
     /// Whether the place is only reached after the setter.
     pub fn reaches(&self, program: &Program, place: Place, by: ByDefault) -> bool {
-        by == self.by && node_at(program, place).is_some_and(|node| self.context.holds(node))
+        by == self.by
+            && node_at(program, place).is_some_and(|node| self.context.holds_from_entry_points(node))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::flow::domain::value::{ObjId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::flow::models::tensors::type_method::TypeTarget;
+use crate::flow::models::dtypes::type_method::TypeTarget;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::ModuleOp;

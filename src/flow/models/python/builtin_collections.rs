@@ -178,7 +178,7 @@ impl Interp<'_> {
         let mut one = |i: &mut Self, v: Value| match i.exact_elements(v) {
             Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
             None => {
-                i.dims(v).length().map_or(Self::NUMBER, |n| Value::Int(i64::try_from(n).unwrap_or(i64::MAX)))
+                i.dims(v).size(0).map_or(Self::NUMBER, |n| Value::Int(i64::try_from(n).unwrap_or(i64::MAX)))
             }
         };
         match v {

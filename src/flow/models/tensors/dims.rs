@@ -5,6 +5,7 @@ use crate::flow::domain::value::{Host, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::models::tensors::functions::last_part;
+use crate::flow::models::tensors::sizes::given_size;
 use crate::flow::observers::mismatch::meet::Party;
 use crate::ir::{BinOp, Expr, ExprId};
 use crate::torch::{Op, ResultRule};
@@ -41,11 +42,17 @@ impl Interp<'_> {
         match name {
             "tensor" | "as_tensor" | "asarray" | "scalar_tensor" | "new_tensor" => {
                 let dims = if self.is_number_here(first) { Dims::ZERO } else { self.data_dims(first, 0) };
-                self.length(first).map_or(dims, |n| dims.of_length(n))
+                match self.length(first) {
+                    Some(n) if dims.known() == Some(1) => dims.of_size(n),
+                    _ => dims,
+                }
             }
             "from_numpy" | "frombuffer" => Dims::SOME,
             "zeros" | "ones" | "empty" | "rand" | "randn" | "new_zeros" | "new_ones" | "new_empty" => {
-                self.size_dims(args, 0)
+                let dims = self.size_dims(args, 0);
+                given_size(self, name, args)
+                    .and_then(|sizes| same_size(&sizes))
+                    .map_or(dims, |n| dims.of_size(n))
             }
             "full" | "new_full" => self.length(first).map_or(Dims::SOME, Dims::exactly),
             "randint" => {
@@ -144,7 +151,7 @@ impl Interp<'_> {
 
     /// The dimensions of a function's or method's result. It may have any number of rows.
     pub(crate) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
-        self.as_many_dims(op, parties, args, name).of_any_length()
+        self.as_many_dims(op, parties, args, name).of_any_size()
     }
 
     fn as_many_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
@@ -278,7 +285,7 @@ impl Interp<'_> {
     /// The dimensions of `x[index]`. `whole` is the number of dimensions of `x`.
     pub(crate) fn indexed_dims(&self, whole: Dims, i: Value, index: ExprId) -> Dims {
         let ir = &self.linked().ir;
-        let mut dims = whole.of_any_length();
+        let mut dims = whole.of_any_size();
         let parts: Vec<(ExprId, Value)> = match (ir.expr(index), i) {
             (Expr::Tuple(list), Value::Seq(s)) => {
                 let values = self.seq_items(s);
@@ -309,6 +316,12 @@ impl Interp<'_> {
         }
         if kept && !dims.some() { dims.broadcast(Dims::SOME) } else { dims }
     }
+}
+
+/// The size of each dimension, if all are the same number.
+fn same_size(sizes: &[Value]) -> Option<usize> {
+    let (&Value::Int(first), rest) = sizes.split_first()? else { return None };
+    rest.iter().all(|&size| size == Value::Int(first)).then(|| usize::try_from(first).ok()).flatten()
 }
 
 /// The dimensions of a loss: zero for the mean, unless the call chooses another reduction.

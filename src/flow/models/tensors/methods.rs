@@ -37,7 +37,8 @@ impl Interp<'_> {
         match name.as_str() {
             "device" => Value::Device(t.device),
             "ndim" => t.dims.known().map_or(Self::NUMBER, |n| Value::Int(i64::from(n))),
-            "shape" | "nbytes" | "itemsize" => Self::NUMBER,
+            "shape" => self.known_sizes(t).unwrap_or(Self::NUMBER),
+            "nbytes" | "itemsize" => Self::NUMBER,
             "dtype" => Value::Host(Host::Other),
             "requires_grad" if t.role == Role::Constant => Value::Bool(crate::flow::domain::diagram::FALSE),
             "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
@@ -114,6 +115,7 @@ impl Interp<'_> {
             "copy_" => self.copies_without_waiting(t, args, e, base),
             "item" | "tolist" => self.check_read(t, e),
             "numel" | "nelement" if t.bytes == Some(0) => return Value::Int(0),
+            "size" if let Some(size) = self.known_size(t, args) => return size,
             "get_device" => return self.as_number(t.device, e),
             "device" => return Value::Device(t.device),
             "backward" => {

@@ -1,6 +1,5 @@
 //! Models of tensors: their operators, functions and moves.
 
-pub(crate) mod autocast;
 pub(crate) mod binary;
 pub(crate) mod cpu_arguments;
 pub(crate) mod dims;
@@ -8,23 +7,19 @@ pub(crate) mod distributions;
 pub(crate) mod effects;
 pub(crate) mod factories;
 pub(crate) mod fake_mode;
-pub(crate) mod float64;
-pub(crate) mod float64_on_mps;
 pub(crate) mod functions;
 pub(crate) mod gradients;
-pub(crate) mod half_precision;
 pub(crate) mod intrinsics;
 pub(crate) mod methods;
 pub(crate) mod moves;
 pub(crate) mod operators;
 pub(crate) mod sizes;
 pub(crate) mod to_host;
-pub(crate) mod type_method;
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::store::Cell;
 use crate::flow::domain::value::{ObjId, OuterId};
-use crate::flow::models::tensors::autocast::Autocast;
+use crate::flow::models::dtypes::autocast::Autocast;
 use crate::span::Place;
 use rustc_hash::FxHashMap;
 
@@ -36,7 +31,7 @@ pub(crate) struct Tensors {
     /// The device of the default tensor type, which only `torch.Tensor` follows. It is also a cell.
     pub(crate) default_type: Cell,
     /// Reports of 64-bit numbers on a device that may be MPS.
-    pub(crate) doubles: Vec<crate::flow::models::tensors::float64::Doubles>,
+    pub(crate) doubles: Vec<crate::flow::models::dtypes::float64::Doubles>,
     /// Results of outside layers, each with the outside tensor on whose device it is.
     pub(crate) near: FxHashMap<OuterId, OuterId>,
     /// Regions and decorators of CUDA autocast around the current point. The innermost one is last.

@@ -2,12 +2,30 @@
 
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
-use crate::flow::domain::value::{Device, OuterId, Value};
+use crate::flow::domain::value::{Device, OuterId, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::ir::ExprId;
 
 impl Interp<'_> {
+    /// `tensor.size()` and `tensor.size(dim)`, if the source states the sizes.
+    pub(crate) fn known_size(&mut self, t: Tensor, args: &Args) -> Option<Value> {
+        match args.get(0, "dim") {
+            Some((Value::Int(number), _)) => {
+                t.dims.size(number).and_then(|n| i64::try_from(n).ok()).map(Value::Int)
+            }
+            Some(_) => None,
+            None if args.open || args.open_names => None,
+            None => self.known_sizes(t),
+        }
+    }
+
+    /// `tensor.shape`, if the source states the sizes.
+    pub(crate) fn known_sizes(&mut self, t: Tensor) -> Option<Value> {
+        let size = i64::try_from(t.dims.size(0)?).ok()?;
+        Some(self.seq(&vec![Value::Int(size); t.dims.least()]))
+    }
+
     /// Reports a large allocation of known size.
     pub(crate) fn check_allocation(&mut self, device: Dd, bytes: Option<u64>, e: ExprId) {
         let Some(bytes) = bytes.filter(|&b| b >= 64 << 20) else { return };
@@ -81,7 +99,7 @@ pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
 }
 
 /// The sizes that a factory receives, as a sequence or one by one.
-fn given_size(i: &Interp<'_>, name: &str, args: &Args) -> Option<Vec<Value>> {
+pub(crate) fn given_size(i: &Interp<'_>, name: &str, args: &Args) -> Option<Vec<Value>> {
     if let Some((v, _)) = args.keyword("size") {
         return i.exact_elements(v);
     }

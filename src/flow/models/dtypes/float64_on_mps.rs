@@ -7,7 +7,7 @@ use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, OuterId, Value};
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::{Interp, Test};
-use crate::flow::models::tensors::float64::Doubles;
+use crate::flow::models::dtypes::float64::Doubles;
 use crate::ir::{Expr, ExprId};
 use crate::world::Backend;
 

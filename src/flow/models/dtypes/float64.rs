@@ -8,7 +8,7 @@ use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Device, Host, OuterId, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
-use crate::flow::models::tensors::float64_on_mps::names_double;
+use crate::flow::models::dtypes::float64_on_mps::names_double;
 use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::span::Place;
