@@ -3,9 +3,10 @@
 use crate::flow::query::path_conditions::conditions;
 use crate::ir::{CmpOp, Expr, ExprId, Module, UnaryOp, Whole};
 use crate::span::Span;
+use crate::words::Words;
 
-/// Attributes and functions that are true in the process with the global rank 0 only: of Lightning, Accelerate, Transformers.
-const FIRST: [&str; 3] = ["is_global_zero", "is_main_process", "is_world_process_zero"];
+/// Attributes and functions that are true in the process with the global rank 0 only.
+static FIRST: Words = Words::of("first process");
 
 /// Whether the tests around the place let only the process with the global rank 0 reach it.
 pub(crate) fn is_in_first_process(ir: &Module, at: Span) -> bool {
@@ -33,7 +34,7 @@ fn is_first(ir: &Module, test: ExprId, outcome: bool) -> bool {
 }
 
 fn is_named(ir: &Module, e: ExprId) -> bool {
-    ir.last_name(e).is_some_and(|name| FIRST.contains(&name.as_str()))
+    ir.last_name(e).is_some_and(|name| FIRST.has(name.as_str()))
 }
 
 /// `rank`, `self.global_rank`, `dist.get_rank()`. The local rank is 0 on every machine.
