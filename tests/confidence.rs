@@ -95,6 +95,10 @@ fn what_only_the_demo_of_a_module_reaches_is_low() {
     let files = [("base.py", base), ("table.py", table)];
     let all = lines(&Project::new(&files), "--min-confidence low --select SD202 .");
     assert_eq!(all, ["table.py:13 SD202 low"]);
+    // What a method does wherever the module is counts for every program.
+    let lost = table.replace("return self.fc(x.cuda())", "x.cuda()\n        return self.fc(x)");
+    let all = lines(&Project::new(&[files[0], ("table.py", &lost)]), "--select SD203 .");
+    assert_eq!(all, ["table.py:13 SD203 certain"]);
     // A program that does the same is another way to the finding.
     let program =
         ("main.py", "import torch\nfrom table import Table\n\nprint(Table().embed(torch.rand(2)))\n");
