@@ -222,7 +222,9 @@ const REFUTERS: [Refuter; 10] = [
     },
     Refuter {
         name: "facts at callers",
-        refutes: |a| matches!(a, Assumption::GradientsOn | Assumption::NoGpuChosen),
+        refutes: |a| {
+            matches!(a, Assumption::GradientsOn | Assumption::NoGpuChosen | Assumption::SeveralProcesses)
+        },
         ask: refuters::seen_to_by_callers,
     },
     Refuter {

@@ -34,6 +34,9 @@ pub enum Assumption {
     SavedFromGpu,
     /// A caller has not switched gradients off. Refuted if all callers have (`analysis::refuters::seen_to_by_callers`).
     GradientsOn,
+    /// Processes other than the first reach this place. Refuted if it, or all its callers, let only the first process pass
+    /// (`analysis::refuters::seen_to_by_callers`).
+    SeveralProcesses,
     /// No caller has chosen a GPU for the process. Refuted if all callers have (`analysis::refuters::seen_to_by_callers`).
     NoGpuChosen,
 }

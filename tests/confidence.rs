@@ -87,6 +87,31 @@ fn copies_of_other_projects_tests_and_demos_are_low() {
 }
 
 #[test]
+fn what_only_the_demo_of_a_module_reaches_is_low() {
+    let base = "from torch import nn\n\n\nclass Base(nn.Module):\n    def forward(self, x):\n        return self.embed(x)\n";
+    let table = "import torch\nfrom torch import nn\n\nfrom base import Base\n\n\nclass Table(Base):\n    def __init__(self):\n        \
+                 super().__init__()\n        self.fc = nn.Linear(2, 2)\n\n    def embed(self, x):\n        return self.fc(x.cuda())\n\n\n\
+                 if __name__ == \"__main__\":\n    print(Table().embed(torch.rand(2)))\n";
+    let files = [("base.py", base), ("table.py", table)];
+    let all = lines(&Project::new(&files), "--min-confidence low --select SD202 .");
+    assert_eq!(all, ["table.py:13 SD202 low"]);
+    // What a method does wherever the module is counts for every program.
+    let lost = table.replace("return self.fc(x.cuda())", "x.cuda()\n        return self.fc(x)");
+    let all = lines(&Project::new(&[files[0], ("table.py", &lost)]), "--select SD203 .");
+    assert_eq!(all, ["table.py:13 SD203 certain"]);
+    // A program that does the same is another way to the finding.
+    let program =
+        ("main.py", "import torch\nfrom table import Table\n\nprint(Table().embed(torch.rand(2)))\n");
+    let all = lines(&Project::new(&[files[0], files[1], program]), "--min-confidence low --select SD202 .");
+    assert!(all.contains(&"table.py:13 SD202 certain".to_owned()), "{all:?}");
+    // A function that does the work, and is called from there, is no demo.
+    let program = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n\n\ndef work():\n    net = Net(2, 2)\n    \
+                   return net(torch.rand(2).cuda())\n\n\nif __name__ == \"__main__\":\n    print(work())\n";
+    let all = lines(&Project::new(&[("net.py", program)]), "--min-confidence low --select SD202 .");
+    assert_eq!(all, ["net.py:11 SD202 certain"]);
+}
+
+#[test]
 fn a_copy_that_is_made_once_or_is_tiny_is_low() {
     let text = "import torch\n\ndevice = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n\n\n\
                 def train(model, batches, optimizer):\n    total = torch.zeros(64, 512).to(device)\n    \

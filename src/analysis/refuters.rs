@@ -29,6 +29,9 @@ pub(super) const DOUBLE_ON_MPS: Code = Code(701);
 /// The rule about a process group in which no process chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
+/// The rule about the global rank as a device index.
+const GLOBAL_RANK: Code = Code(405);
+
 /// Removes findings about machines without CUDA in functions that only run where CUDA is available.
 pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
@@ -185,14 +188,17 @@ pub(super) fn answered_by_callers(
     findings
 }
 
-/// Removes findings about a problem that all callers in the project avoid: they switch gradients off, or choose a GPU before the call.
+/// Removes findings about a problem that all callers in the project avoid: they switch gradients off, choose a GPU before the call, or
+/// call in the first process only.
 pub(super) fn seen_to_by_callers(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let asks = |f: &Finding, _: &Program| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
+    let asks = |f: &Finding, _: &Program| matches!(f.code, WITH_GRADIENTS | SAME_GPU | GLOBAL_RANK);
     answered_by_callers(findings, reading, &asks, &|f, paths, reading| {
-        function_at(&reading.program, f.primary.place).is_some_and(|target| match f.code {
-            WITH_GRADIENTS => paths.without_gradients(target),
-            _ => paths.after_choice(target),
-        })
+        let target = || function_at(&reading.program, f.primary.place);
+        match f.code {
+            WITH_GRADIENTS => target().is_some_and(|target| paths.without_gradients(target)),
+            SAME_GPU => target().is_some_and(|target| paths.after_choice(target)),
+            _ => causes(f).into_iter().all(|place| paths.in_first_process(place)),
+        }
     })
 }
 

@@ -41,6 +41,9 @@ const VENDORED: [&str; 15] = [
 pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
     let from = event.stack.first().copied().unwrap_or(event.place);
     of_place(f, from, cx);
+    // A demo says where its module and inputs are. Programs put them elsewhere. Other findings do not depend on that.
+    let meets = matches!(event.kind, Kind::Mismatch { .. });
+    of_demo(f, if meets { from } else { f.primary.place }, cx);
     if is_cost(event) {
         of_cost(f, event);
     }
@@ -69,6 +72,7 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
 pub(super) fn of_text(f: &mut Finding, cx: &Context<'_>) {
     let place = f.primary.place;
     of_place(f, place, cx);
+    of_demo(f, place, cx);
     let function = crate::flow::function_at(cx.program, place);
     if let Some((m, func)) = function {
         f.doubt(Confidence::Likely, use_of(&cx.program.get(m).ir, func));
@@ -84,11 +88,13 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
     if is_vendored(&cx.sources.get(place.file).path, cx.root) {
         f.doubt(Confidence::Low, "it is in a vendored copy of another project");
     }
-    // Other files may also use functions that a demo calls.
-    let demo =
-        cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
-    if demo {
-        f.doubt(Confidence::Low, "it is in the `__main__` demo of a file that other files import");
+}
+
+/// Lowers the confidence in the demo of a module, and of what only such a demo reaches from `from`.
+fn of_demo(f: &mut Finding, from: Place, cx: &Context<'_>) {
+    // Other files may use the same in another way. A way from there to the finding counts by itself.
+    if is_in_demo(cx.program, f.primary.place, from) {
+        f.doubt(Confidence::Low, "only the `__main__` demo of a file that other files import reaches it");
     }
 }
 

@@ -1,5 +1,5 @@
 //! One finding per line: if several rules report one place, the finding with the highest confidence stays, then the one with the
-//! highest severity, then the one with the lowest code.
+//! highest severity (costs apart), then the one with the lowest code.
 
 use std::cmp::Reverse;
 
@@ -40,10 +40,12 @@ pub fn one_on_a_line(
 }
 
 /// The finding with the lowest rank stays. The order: findings that are not costs, then the higher confidence, then the higher severity,
-/// then the lower code. Findings of confidence `low` come last.
-fn rank(f: &Finding) -> (bool, bool, Reverse<Confidence>, Reverse<Severity>, Code) {
-    let severity = page(f.code).map_or(f.severity, |page| page.severity);
-    (f.confidence == Confidence::Low, is_cost(f.code), Reverse(f.confidence), Reverse(severity), f.code)
+/// then the lower code. Findings of confidence `low` come last. The severity does not order costs: a tensor that is created in the right
+/// place (SD601) is not copied, so it does not matter how (SD602).
+fn rank(f: &Finding) -> (bool, bool, Reverse<Confidence>, Reverse<Option<Severity>>, Code) {
+    let cost = is_cost(f.code);
+    let severity = (!cost).then(|| page(f.code).map_or(f.severity, |page| page.severity));
+    (f.confidence == Confidence::Low, cost, Reverse(f.confidence), Reverse(severity), f.code)
 }
 
 /// Do two rules report one place on the same machines? A cost is always replaced if another rule reports the place.

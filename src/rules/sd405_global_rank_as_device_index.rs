@@ -1,5 +1,6 @@
 //! SD405 global-rank-as-device-index: the global rank of a process as the index of its GPU.
 
+use crate::assumption::Assumption;
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Kind};
 use crate::rules::check::{Check, Context};
@@ -32,6 +33,7 @@ impl Check for Rule {
         let label = "the global rank counts the processes of all machines";
         let mut f = finding(CODE, event, message, event.place, label);
         f.world = world;
+        let f = f.assume([Assumption::SeveralProcesses]);
         Some(with_stack(with_also(f, event), event).help(help(cx, event.place)))
     }
 }

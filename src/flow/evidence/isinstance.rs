@@ -5,13 +5,14 @@ use crate::flow::domain::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value}
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::ir::ExprId;
+use crate::ir::{BinOp, Expr, ExprId};
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
 impl Interp<'_> {
     pub(crate) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
-        let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        let Some(&(class, class_at)) = args.positional.get(1) else { return self.result_of(e) };
+        let class = self.union_of_classes(class_at).unwrap_or(class);
         if let Value::Object(id) = v
             && let Some(wrapped) = self.is_wrapper(id, class, e)
         {
@@ -64,6 +65,23 @@ impl Interp<'_> {
             }
         };
         Value::Bool(cond)
+    }
+
+    /// The classes of `list | tuple`, as the tuple that means the same. `None` if the expression is no union.
+    fn union_of_classes(&mut self, e: ExprId) -> Option<Value> {
+        let union = |i: &Self, e| match i.linked().ir.expr(e) {
+            Expr::Binary { op: BinOp::BitOr, left, right } => Some([left, right]),
+            _ => None,
+        };
+        union(self, e)?;
+        let (mut classes, mut open) = (Vec::new(), vec![e]);
+        while let Some(e) = open.pop() {
+            match union(self, e) {
+                Some(sides) => open.extend(sides),
+                None => classes.push(self.eval(e)),
+            }
+        }
+        Some(self.seq(&classes))
     }
 
     /// The condition of `isinstance(x, torch.Tensor)` for an outside value.

@@ -14,6 +14,8 @@ impl Interp<'_> {
         let path = match class {
             Value::External(path) => path.as_str(),
             Value::Seq(classes) => return self.known_instance_of_any(v, classes),
+            // `str | None`
+            Value::None => return self.is_none(v),
             _ => return None,
         };
         if let Some(is) = literal_is(v, path) {
@@ -71,6 +73,16 @@ impl Interp<'_> {
             Some(false)
         } else {
             None
+        }
+    }
+
+    /// Whether the value is `None`, if known.
+    fn is_none(&self, v: Value) -> Option<bool> {
+        match v {
+            Value::None => Some(true),
+            Value::Tensor(t) if !self.get_tensor(t).certain => None,
+            Value::Outer(_) | Value::Unknown | Value::Absent | Value::Choice(_) | Value::External(_) => None,
+            _ => Some(false),
         }
     }
 

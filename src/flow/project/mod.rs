@@ -12,6 +12,7 @@ pub(crate) mod data_loading;
 pub(crate) mod default_device;
 pub(crate) mod device_choice;
 pub(crate) mod facts;
+pub(crate) mod first_process;
 pub(crate) mod machine_questions;
 pub(crate) mod method_calls;
 pub(crate) mod mps_checks;

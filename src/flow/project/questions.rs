@@ -7,6 +7,7 @@ use crate::flow::project::context::{Context, Fact, Verdict};
 use crate::flow::project::facts::{
     chooses_before, is_in_constructor, is_repeated, is_run_at_once, is_without_gradients,
 };
+use crate::flow::project::first_process::is_in_first_process;
 use crate::flow::project::mps_checks::is_off_mps;
 use crate::flow::query::nodes::{Target, function_at, outermost};
 use crate::ir::{ArgKind, Call, CallId, ExprId, Function, Module};
@@ -51,6 +52,14 @@ impl<'a> Paths<'a> {
     /// Whether the process selects its GPU before it calls the function.
     pub fn after_choice(&self, target: Target) -> bool {
         self.whenever(target, &|m, e| chooses_before(self.ir(m), e))
+    }
+
+    /// Whether only the process with the global rank 0 reaches the place.
+    pub fn in_first_process(&self, place: Place) -> bool {
+        function_at(self.program, place).is_some_and(|target| {
+            let first = |m: ModIdx, at| is_in_first_process(self.ir(m), at);
+            first(target.0, place.span) || self.whenever(target, &|m, e| first(m, self.ir(m).span(e)))
+        })
     }
 
     /// Whether the function is only called from constructors. Code that creates a module moves it afterwards.

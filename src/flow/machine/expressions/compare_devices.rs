@@ -1,8 +1,9 @@
 //! Comparisons of devices, and of values that show a tensor's device.
 
 use crate::flow::domain::atom::{Atom, AtomId, backend, gpus_at_least};
-use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
-use crate::flow::domain::value::{Device, OuterId, Value};
+use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
+use crate::flow::domain::event::DeviceName;
+use crate::flow::domain::value::{Device, NO_ORIGIN, OuterId, Value};
 use crate::flow::machine::expressions::truth::constant;
 use crate::flow::machine::{Interp, Test};
 use crate::flow::models::devices::from_values::parse_device;
@@ -21,6 +22,11 @@ impl Interp<'_> {
             let not_more = self.d.not(more);
             return self.d.and(at_least, not_more);
         }
+        // `device == torch.device("cuda")` asks the same as `device == "cuda"`.
+        let v = match v {
+            Value::Device(d) => self.text_of_device(d).unwrap_or(v),
+            v => v,
+        };
         let suffix = match v {
             Value::None => " is None".to_owned(),
             Value::Str(s, _) => format!(" == {:?}", s.as_str()),
@@ -37,10 +43,22 @@ impl Interp<'_> {
             return self.same_given(o, v, e);
         }
         let key = match v {
-            Value::Str(s, _) => Value::Str(s, crate::flow::domain::value::NO_ORIGIN),
+            Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
             v => v,
         };
         self.flag(Test::Compare(0, Value::Outer(o), key), o, &suffix, e)
+    }
+
+    /// The text that names this device, if it is one known device.
+    fn text_of_device(&self, d: Dd) -> Option<Value> {
+        let (device, _) = *self.t.places.get(self.d.as_leaf(d)?);
+        let known = device.is_accelerator() || matches!(device, Device::Cpu | Device::Meta);
+        match self.name_of_device(device) {
+            DeviceName::Known(name) if known && device != Device::CudaSome => {
+                Some(Value::Str(Sym::new(&name), NO_ORIGIN))
+            }
+            _ => None,
+        }
     }
 
     /// The condition that two outside values are equal. `world_size == args.ngpu` is a user's decision about GPUs, like
@@ -86,17 +104,12 @@ impl Interp<'_> {
     }
 
     /// Whether the device is the CPU in some world or on some path.
-    fn is_cpu_somewhere(&self, d: crate::flow::domain::diagram::Dd) -> bool {
+    fn is_cpu_somewhere(&self, d: Dd) -> bool {
         self.device_leaves(d).into_iter().any(|(_, device, _)| device == Device::Cpu)
     }
 
     /// The condition that two devices are the same, if both depend on conditions.
-    fn both_choices(
-        &mut self,
-        a: crate::flow::domain::diagram::Dd,
-        b: crate::flow::domain::diagram::Dd,
-        e: ExprId,
-    ) -> Option<Cond> {
+    fn both_choices(&mut self, a: Dd, b: Dd, e: ExprId) -> Option<Cond> {
         if self.is_text(a) || self.is_text(b) || self.d.as_leaf(a).is_some() {
             return None;
         }
@@ -116,12 +129,7 @@ impl Interp<'_> {
     }
 
     /// The condition under which a device has the wanted type, and the wanted index if both have one.
-    pub(crate) fn is_device(
-        &mut self,
-        d: crate::flow::domain::diagram::Dd,
-        wanted: Device,
-        e: ExprId,
-    ) -> Cond {
+    pub(crate) fn is_device(&mut self, d: Dd, wanted: Device, e: ExprId) -> Cond {
         if let Some(payload) = self.d.as_leaf(d) {
             let (device, _) = *self.t.places.get(payload);
             return self.leaf_is(device, wanted, e);
@@ -208,7 +216,7 @@ impl Interp<'_> {
     /// The program's tests whether an outside value is on a device or names it: `x.device.type == "mps"`,
     /// `device == "mps"`, `"mps" in device`.
     pub(crate) fn asked_whether_on(&self, o: OuterId, device: &str) -> Vec<AtomId> {
-        let name = Value::Str(Sym::new(device), crate::flow::domain::value::NO_ORIGIN);
+        let name = Value::Str(Sym::new(device), NO_ORIGIN);
         let by_name = [0, 9].map(|kind| Test::Compare(kind, Value::Outer(o), name));
         let tests = std::iter::once(on_test(o, device)).chain(by_name);
         tests.filter_map(|test| self.tests.atoms.get(&test).copied()).collect()
@@ -239,5 +247,5 @@ impl Interp<'_> {
 }
 
 pub(crate) fn on_test(o: OuterId, device: &str) -> Test {
-    Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), crate::flow::domain::value::NO_ORIGIN))
+    Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), NO_ORIGIN))
 }
