@@ -1,6 +1,7 @@
 //! The meanings of names, followed through imports, re-exports and assignments of names to names, without evaluating anything.
 
 use super::{Binding, ClassKey, Linked, MAX_ALIASES, ModIdx, Program, Resolved, Target};
+use crate::reads;
 use crate::ir::{Expr, ExprId, Module, Slot, Var};
 use crate::sym::Sym;
 
@@ -73,7 +74,8 @@ impl Program {
 
     /// The meaning of a name or dotted name, without evaluating anything.
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
-        match self.get(module).noted.get() {
+        // The noted meanings do not tell which files they were made from.
+        match self.get(module).noted.get().filter(|_| !reads::is_recording()) {
             Some(noted) => noted.get(expr),
             None => self.resolve_through(module, expr, MAX_ALIASES),
         }
