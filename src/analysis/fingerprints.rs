@@ -76,7 +76,7 @@ impl<'a> Fingerprints<'a> {
             self.program.fingerprint(module, &mut hasher);
         }
         if self.matters(Part::Functions) {
-            self.relevance.fingerprint(module, &mut hasher);
+            self.relevance.fingerprint(self.program, module, &mut hasher);
         }
         if self.matters(Part::ImportedNames) {
             self.imported_names.get(file as usize).hash(&mut hasher);

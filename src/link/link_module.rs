@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::bindings::Binder;
 use super::{Binding, Linked, ModIdx, Target, UNREAD, imports, local, shadowed};
-use crate::reads::Shared;
 use crate::ir::{ClassId, Import, Module, Slot};
+use crate::reads::Shared;
 use crate::span::FileId;
 use crate::sym::Sym;
 

@@ -1,8 +1,8 @@
 //! The meanings of names, followed through imports, re-exports and assignments of names to names, without evaluating anything.
 
 use super::{Binding, ClassKey, Linked, MAX_ALIASES, ModIdx, Program, Resolved, Target};
-use crate::reads;
 use crate::ir::{Expr, ExprId, Module, Slot, Var};
+use crate::reads;
 use crate::sym::Sym;
 
 /// How many re-exports are followed at most.

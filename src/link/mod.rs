@@ -5,8 +5,8 @@
 mod bindings;
 mod bound;
 mod classes;
-mod fingerprint;
 mod finder;
+mod fingerprint;
 mod imports;
 mod link_module;
 mod local;
@@ -27,8 +27,8 @@ pub use classes::{Base, ClassInfo};
 pub use finder::{Finder, Importer, PathId};
 pub use sites::Sites;
 
-use crate::reads::{self, Shared};
 use crate::ir::{ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, Var};
+use crate::reads::{self, Shared};
 use crate::silence::Silence;
 use crate::span::FileId;
 use crate::sym::{NameSet, Sym};

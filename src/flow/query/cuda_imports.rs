@@ -64,7 +64,6 @@ impl CudaOnly {
     /// Adds what is known about a file to a fingerprint.
     pub(crate) fn fingerprint(&self, module: ModIdx, into: &mut impl Hasher) {
         (self.contains(module), self.compiles(module), self.holds_kernels(module), self.kernels).hash(into);
-        self.hold.len().hash(into);
     }
 
     /// Whether CUDA is available wherever the file has been imported.

@@ -97,7 +97,10 @@ impl Relevance {
             let scanned = Scan::new(program, module, &names).run();
             (
                 scanned,
-                (import_effects::body(program, module), assigned_attributes::of_file(&program.get(index(m)).ir)),
+                (
+                    import_effects::body(program, module),
+                    assigned_attributes::of_file(&program.get(index(m)).ir),
+                ),
             )
         };
         let (found, (at_import, assigned)): (Vec<Found>, (Vec<_>, Vec<_>)) =
@@ -179,10 +182,11 @@ impl Relevance {
     }
 
     /// Adds what is known about the functions of a file to a fingerprint. The file's text and its links are not part of it.
-    pub fn fingerprint(&self, module: ModIdx, into: &mut impl Hasher) {
+    pub fn fingerprint(&self, program: &Program, module: ModIdx, into: &mut impl Hasher) {
         self.modules.get(module.0 as usize).hash(into);
         self.imports.touches_cuda(module).hash(into);
         self.cuda_only.fingerprint(module, into);
+        self.cuda_only.may_hold_kernels(program).hash(into);
         let functions = self.modules.get(module.0 as usize).map_or(0, |facts| facts.own.len());
         self.set_up.fingerprint(module, functions, into);
     }
