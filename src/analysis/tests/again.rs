@@ -208,16 +208,32 @@ const SCENARIOS: [Scenario; 6] = [
         &[("a.py", "print(torch.zeros(3).cuda())")],
         ("a.py", "# moved down\nprint(torch.zeros(3).cuda())"),
     ),
+    // The other file is part of what is said of this one.
     (
         Part::Others,
-        &[("a.py", "import b\n\nprint(torch.zeros(3, device=b.DEVICE))"), ("b.py", "DEVICE = \"cuda\"")],
-        ("b.py", "DEVICE = \"cuda:1\""),
+        &[
+            ("a.py", "import b\n\nprint(b.make() + torch.ones(3))"),
+            (
+                "b.py",
+                "device = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n\n\n\
+             def make():\n    return torch.zeros(3, device=device)",
+            ),
+        ],
+        (
+            "b.py",
+            "# moved down\ndevice = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n\n\n\
+             def make():\n    return torch.zeros(3, device=device)",
+        ),
     ),
     // The import named nothing in the project.
     (
         Part::Links,
-        &[("a.py", "import z\n\nprint(torch.zeros(3, device=z.DEVICE))")],
-        ("z.py", "DEVICE = \"cuda\""),
+        &[("a.py", "import z\n\nprint(torch.cuda.is_available(), z.WEIGHTS + torch.ones(3))")],
+        (
+            "z.py",
+            "device = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n\
+             WEIGHTS = torch.zeros(3, device=device)",
+        ),
     ),
     // The function was not worth interpreting, so `b.py` was not read.
     (
@@ -253,7 +269,7 @@ const SCENARIOS: [Scenario; 6] = [
             "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.to(\"cuda\")\n        \
              self.fc = nn.Linear(3, 3)",
         )],
-        ("z.py", "from a import Net\n\nnet = Net()\nnet.cuda()"),
+        ("z.py", "import a\n\nnet = a.Net()\nnet.cuda()"),
     ),
 ];
 
