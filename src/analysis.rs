@@ -6,11 +6,13 @@ mod callers;
 mod copies;
 mod cuda_alone;
 mod extensions;
+mod fingerprints;
 mod given;
 mod groups;
 mod intake;
 mod judged;
 mod makers;
+mod memo;
 mod needed;
 mod outline;
 mod passes;
@@ -21,12 +23,16 @@ mod saved;
 mod silences;
 mod unreached;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use self::copies::Copies;
+use self::fingerprints::Fingerprints;
 pub use self::intake::{Analysis, LargeProject};
 use self::intake::{Intake, Loaded, file_id, load};
-use self::judged::{Judged, findings_of, importer, judged};
+use self::judged::{Judged, importer, judged};
+pub use self::memo::{Memo, Work};
 pub use self::passes::FailedPass;
 use self::passes::Passes;
 use self::places::Places;
@@ -35,8 +41,9 @@ use crate::assumption::Assumption;
 use crate::discover::Input;
 use crate::finding::Finding;
 use crate::flow::Relevance;
+use crate::link::Program;
 use crate::rules::Found;
-use crate::source::Source;
+use crate::source::{Source, Sources};
 use crate::span::FileId;
 use crate::work;
 
@@ -46,7 +53,18 @@ pub const STEPS: usize = 2;
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: whether
 /// suppression comments count. `step` is called [`STEPS`] times for each input, from any thread.
 pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync)) -> Analysis {
-    analyzed(inputs, honor_comments, step, Passes::default())
+    analyzed(inputs, honor_comments, step, Passes::default(), None)
+}
+
+/// The same, with what earlier analyses of such files have kept. The result is the same as that of [`analyze`], except for
+/// [`Analysis::work`].
+pub fn analyze_again(
+    inputs: &[Input],
+    honor_comments: bool,
+    step: &(dyn Fn() + Sync),
+    memo: &mut Arc<Memo>,
+) -> Analysis {
+    analyzed(inputs, honor_comments, step, Passes::default(), Some(memo))
 }
 
 fn analyzed(
@@ -54,11 +72,12 @@ fn analyzed(
     honor_comments: bool,
     step: &(dyn Fn() + Sync),
     mut passes: Passes,
+    mut memo: Option<&mut Arc<Memo>>,
 ) -> Analysis {
     let mut analysis = Analysis::default();
-    let mut intake = Intake::new(inputs, honor_comments);
+    let mut intake = Intake::new(inputs, honor_comments, memo.as_deref().cloned());
     let loaded = |(i, input)| {
-        let loaded = load(input, file_id(i));
+        let loaded = load(input, file_id(i), intake.memo.as_deref());
         step();
         loaded
     };
@@ -77,18 +96,11 @@ fn analyzed(
         analysis.failed_passes = passes.into_failed();
         return analysis;
     };
-    let first: Vec<Judged> = inputs
-        .par_iter()
-        .enumerate()
-        .map(|(i, input)| {
-            let judged = judged(file_id(i), input, &program, &relevance, &analysis.sources);
-            step();
-            judged
-        })
-        .collect();
+    let first: Vec<(FileId, &Input)> = (0..).map(file_id).zip(inputs).collect();
+    let first = judged_all(&first, (&program, &relevance), &intake, &analysis.sources, step);
     let mut found = Found::default();
-    for (i, judged) in first.into_iter().enumerate() {
-        found.insert(file_id(i), judged.findings);
+    for (file, judged) in first {
+        found.insert(file, judged.findings);
         analysis.exhausted.extend(judged.exhausted);
     }
     let mut reading =
@@ -101,14 +113,18 @@ fn analyzed(
         crate::rules::one_on_a_line(findings, &reading.analysis.sources, &is_on)
     });
     let large = passes.made("large projects", || project::too_large(&findings, &mut reading));
-    let Reading { program, mut analysis, .. } = reading;
+    let Reading { program, mut analysis, intake, .. } = reading;
     analysis.large_projects = large.unwrap_or_default();
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
     analysis.work = rayon::broadcast(|_| work::take()).into_iter().sum();
     analysis.failed_passes = passes.into_failed();
-    // The process ends soon. Freeing these values piece by piece takes longer than leaking them.
-    std::mem::forget((program, relevance));
+    drop(intake);
+    match memo.as_mut().and_then(|memo| Arc::get_mut(memo)) {
+        Some(memo) => memo.finish(program.into_modules(), &analysis.sources),
+        // The process ends soon. Freeing these values piece by piece takes longer than leaking them.
+        None => std::mem::forget((program, relevance)),
+    }
     analysis
 }
 
@@ -158,16 +174,35 @@ fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &
     let mut asked: Vec<FileId> = crate::rules::refers_to(found).into_iter().chain(copies.others()).collect();
     asked.sort_unstable();
     asked.dedup();
-    let Reading { inputs, program, analysis, .. } = reading;
+    let Reading { inputs, program, intake, analysis, .. } = reading;
     let sources = &analysis.sources;
-    asked
-        .into_par_iter()
-        .filter(|file| !found.contains_key(file))
-        .filter_map(|file| {
-            let input = importer(&sources.get(file).path, inputs)?;
-            Some((file, findings_of(file, input, program, relevance, sources)))
-        })
-        .collect()
+    let others = asked.into_iter().filter(|file| !found.contains_key(file));
+    let others: Vec<(FileId, &Input)> =
+        others.filter_map(|file| Some((file, importer(&sources.get(file).path, inputs)?))).collect();
+    let judged = judged_all(&others, (program, relevance), intake, sources, &|| ());
+    judged.into_iter().map(|(file, judged)| (file, judged.findings)).collect()
+}
+
+/// The findings in these files, each with the input whose settings apply. `step` is called for each file.
+fn judged_all(
+    files: &[(FileId, &Input)],
+    (program, relevance): (&Program, &Relevance),
+    intake: &Intake,
+    sources: &Sources,
+    step: &(dyn Fn() + Sync),
+) -> Vec<(FileId, Judged)> {
+    let memo = intake.memo.as_deref();
+    let prints = memo.map(|memo| (memo, Fingerprints::new(program, relevance, intake, sources, memo)));
+    let judged = |&(file, input): &(FileId, &Input)| {
+        let judge = || judged(file, input, program, relevance, sources);
+        let judged = match &prints {
+            Some((memo, prints)) => memo.judged(input, (file, &sources.get(file).path), prints, judge),
+            None => judge(),
+        };
+        step();
+        (file, judged)
+    };
+    files.par_iter().map(judged).collect()
 }
 
 /// A pass over the findings that reads the project's other files.

@@ -18,6 +18,7 @@ pub mod ir;
 pub mod link;
 pub mod lower;
 pub mod notebook;
+pub mod reads;
 pub mod refine;
 pub mod remedy;
 pub mod report;

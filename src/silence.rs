@@ -3,6 +3,7 @@
 //! This is known before interpretation begins. A suppressed finding must not hide another one. So before code drops a finding because
 //! another place reports the cause, it asks here whether that place reports anything.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -20,6 +21,11 @@ impl Silence {
         if !off.is_empty() || !comments.is_empty() {
             self.0.insert(file, InFile::new(off, comments));
         }
+    }
+
+    /// Adds what is suppressed in a file to a fingerprint.
+    pub fn fingerprint(&self, file: FileId, into: &mut impl Hasher) {
+        self.0.get(&file).hash(into);
     }
 
     /// Is nothing suppressed anywhere?
@@ -69,7 +75,7 @@ pub struct Silencer {
     pub codes: Arc<[Code]>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 struct InFile {
     off: Vec<Code>,
     whole: Vec<Code>,
@@ -92,7 +98,7 @@ impl InFile {
 }
 
 /// Ranges of lines of a file, indexed so that the ranges that touch a place are found quickly.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Hash, Default, Debug)]
 pub struct Ranges {
     /// Sorted by start, each with its index and the furthest end so far.
     sorted: Vec<(Span, usize, u32)>,

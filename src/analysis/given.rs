@@ -32,10 +32,10 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
     for project in projects(all.iter().map(|g| g.file), reading) {
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
         let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(&reading.program, *g)).collect();
-        let size = reading.program.modules.len();
+        let size = reading.program.len();
         let host = host_side(&targets, &project, reading);
         let calls = calls_of(targets, &project, reading).unwrap_or_default();
-        if reading.program.modules.len() != size {
+        if reading.program.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
         let (shared, offers) = (project.is_built(), project.is_only_library());

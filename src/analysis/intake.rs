@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::extensions::extensions;
+use super::memo::Memo;
 use super::needed::Needed;
 use super::passes::FailedPass;
 use super::silences::Silences;
@@ -72,6 +74,8 @@ pub(super) struct Loaded {
     /// See [`Analysis::unknown_cells`].
     unknown_cells: Vec<(usize, String)>,
     lowered: Option<Lowered>,
+    /// A fingerprint of the text, if there is a memo.
+    text: Option<u128>,
 }
 
 /// Why a file could not be analyzed.
@@ -116,12 +120,16 @@ pub(super) struct Intake {
     dotted: FxHashMap<FileId, Sym>,
     /// What comments and settings suppress in the loaded files.
     silence: Silences,
+    /// What earlier analyses have lowered.
+    pub(super) memo: Option<Arc<Memo>>,
+    /// Fingerprints of the texts of the files, if there is a memo.
+    pub(super) texts: FxHashMap<FileId, u128>,
 }
 
 impl Intake {
     /// An intake without files. `inputs` give the settings. `honor_comments`: whether suppression comments count.
-    pub(super) fn new(inputs: &[Input], honor_comments: bool) -> Self {
-        Self { silence: Silences::new(inputs, honor_comments), ..Self::default() }
+    pub(super) fn new(inputs: &[Input], honor_comments: bool, memo: Option<Arc<Memo>>) -> Self {
+        Self { silence: Silences::new(inputs, honor_comments), memo, ..Self::default() }
     }
 
     /// Adds loaded files in order and returns their ids.
@@ -144,6 +152,7 @@ impl Intake {
                 None => Source::on_disk(loaded.path, loaded.name),
             });
             taken.push(file);
+            self.texts.extend(loaded.text.map(|text| (file, text)));
             if package {
                 self.packages.insert(file);
             }
@@ -275,18 +284,19 @@ impl Loaded {
             other_language: None,
             unknown_cells: Vec::new(),
             lowered: None,
+            text: None,
         }
     }
 }
 
-pub(super) fn load(input: &Input, file: FileId) -> Loaded {
+pub(super) fn load(input: &Input, file: FileId, memo: Option<&Memo>) -> Loaded {
     let content = shielded(|| match &input.bytes {
         Some(bytes) => Content::decode(&input.path, bytes.clone()),
         None => Content::read(&input.path),
     });
     let mut loaded = Loaded::new(&input.path, input.name.clone(), &input.root);
     match content {
-        Ok(Ok(content)) => lower_into(&mut loaded, content, input.bytes.is_none(), file),
+        Ok(Ok(content)) => lower_into(&mut loaded, content, input.bytes.is_none(), file, memo),
         Ok(Err(NoContent::Unreadable(Unreadable::TooLarge))) if !input.named => loaded.too_large = true,
         Ok(Err(NoContent::Unreadable(reason))) => {
             loaded.problem = Some(Problem::new(Code(3), format!("cannot read this file: {reason}")));
@@ -303,10 +313,10 @@ pub(super) fn load(input: &Input, file: FileId) -> Loaded {
 }
 
 /// Loads a file only because another file imports it. Problems in it are not reported.
-pub(super) fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
+pub(super) fn load_import(path: &Path, root: &Path, file: FileId, memo: Option<&Memo>) -> Loaded {
     let mut loaded = Loaded::new(path, read_name(path, root), root);
     if let Ok(Ok(content)) = shielded(|| Content::read(path)) {
-        lower_into(&mut loaded, content, true, file);
+        lower_into(&mut loaded, content, true, file, memo);
         loaded.problem = None;
         loaded.unknown_cells.clear();
         if let Some(l) = &mut loaded.lowered {
@@ -323,12 +333,21 @@ fn read_name(path: &Path, root: &Path) -> String {
 }
 
 /// Lowers the text into `loaded`. `stays`: the text can be read again from the disk.
-fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId) {
+fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId, memo: Option<&Memo>) {
     let kind = Kind::named(&loaded.path, content.notebook.as_deref());
     if let Some(notebook) = &content.notebook {
         loaded.unknown_cells = notebook.unknown().to_vec();
     }
-    match shielded(|| crate::lower::lower(file, &content.text, kind)) {
+    let lower = || shielded(|| crate::lower::lower(file, &content.text, kind));
+    let lowered = match memo {
+        None => lower(),
+        Some(memo) => {
+            let text = fingerprint(&content.text, kind);
+            loaded.text = Some(text);
+            memo.lowered(&loaded.path, text, file, lower)
+        }
+    };
+    match lowered {
         Ok(lowered) => loaded.lowered = Some(lowered),
         Err(panic) => loaded.problem = Some(Problem::new(Code(1), internal_error(&panic))),
     }
@@ -338,6 +357,16 @@ fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId) 
         .as_ref()
         .is_none_or(|l| !(l.comments.is_empty() && l.errors.is_empty() && l.left_out.is_empty()));
     loaded.content = (asked_for || !stays).then_some(content);
+}
+
+/// A fingerprint of what a file is lowered from.
+fn fingerprint(text: &str, kind: Kind<'_>) -> u128 {
+    let mut hasher = Xxh3::new();
+    hasher.update(text.as_bytes());
+    if let Kind::Notebook(starts) = kind {
+        starts.iter().for_each(|start| hasher.update(&start.to_le_bytes()));
+    }
+    hasher.digest128()
 }
 
 pub(super) fn file_id(i: usize) -> FileId {

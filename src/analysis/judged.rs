@@ -19,7 +19,7 @@ pub(super) fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input
 }
 
 /// The result of interpreting a file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Judged {
     pub(super) findings: Vec<Finding>,
     pub(super) exhausted: Vec<Exhausted>,

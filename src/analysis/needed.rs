@@ -116,10 +116,11 @@ impl Intake {
 
     fn load_all(&mut self, files: &[(PathBuf, Arc<Path>)], analysis: &mut Analysis) -> Vec<FileId> {
         let base = analysis.sources.len();
+        let memo = self.memo.as_deref();
         let loaded: Vec<Loaded> = files
             .par_iter()
             .enumerate()
-            .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
+            .map(|(i, (path, root))| load_import(path, root, file_id(base + i), memo))
             .collect();
         self.take(loaded, analysis)
     }

@@ -155,7 +155,7 @@ impl Project<'_> {
     /// The call graph of those of its files that have been read.
     pub(super) fn graph(&self, reading: &mut Reading<'_>) -> Arc<CallGraph> {
         let files = self.modules(reading);
-        let size = reading.program.modules.len();
+        let size = reading.program.len();
         reading.graphs.retain(|(known, _)| *known == size);
         let known = reading.graphs.iter().find(|(_, graph)| graph.files() == files);
         if let Some((_, graph)) = known {
@@ -175,14 +175,14 @@ impl Project<'_> {
     ) -> Arc<CallGraph> {
         loop {
             let graph = self.graph(reading);
-            let size = reading.program.modules.len();
+            let size = reading.program.len();
             if self.is_read(reading) {
                 return graph;
             }
             let names = Paths::of(&reading.program, &graph, false).names(targets);
             let words: Vec<&str> = words.iter().copied().chain(names.iter().map(|n| n.as_str())).collect();
             self.complete(reading, &|text| mentions(text, &words));
-            if reading.program.modules.len() == size {
+            if reading.program.len() == size {
                 return graph;
             }
         }
@@ -192,11 +192,11 @@ impl Project<'_> {
     pub(super) fn with_helpers(&self, reading: &mut Reading<'_>) -> Arc<CallGraph> {
         loop {
             let graph = self.graph(reading);
-            let size = reading.program.modules.len();
+            let size = reading.program.len();
             let helpers = Writers::of(&reading.program, &graph).helpers();
             let words: Vec<&str> = helpers.iter().map(|name| name.as_str()).collect();
             self.complete(reading, &|text| mentions(text, &words));
-            if reading.program.modules.len() == size {
+            if reading.program.len() == size {
                 return graph;
             }
         }

@@ -1,5 +1,6 @@
 //! A pass that panics does not lose the findings of the others. Only a unit test can break a pass on purpose.
 
+mod again;
 mod needed;
 
 use std::path::Path;
@@ -23,7 +24,7 @@ fn with_broken(pass: Option<&str>) -> Analysis {
     let options = Options { cwd: folder.path().to_owned() };
     let inputs = discover(&[Path::new(".").to_owned()], &options, &mut resolver).files;
     assert_eq!(inputs.len(), 2);
-    analyzed(&inputs, true, &|| (), Passes::with_broken(pass))
+    analyzed(&inputs, true, &|| (), Passes::with_broken(pass), None)
 }
 
 fn codes(analysis: &Analysis) -> Vec<String> {

@@ -4,6 +4,7 @@ use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +13,7 @@ use super::progress::Progress;
 use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
 use super::{Failure, baseline, fix, listed, say, show};
-use crate::analysis::{FailedPass, STEPS, analyze};
+use crate::analysis::{FailedPass, Memo, STEPS, analyze, analyze_again};
 use crate::cli::{CheckArgs, Color, Depth, FailOn, RuleSelection, is_setting};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
@@ -48,9 +49,18 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
+    // Fixes are checked by linting again. Only then is it worth while to keep anything.
+    let is_fixing = is_fixing(args, &found);
+    let again = is_fixing || args.baseline.add_ignore.is_some();
+    let memo = Mutex::new(Arc::new(Memo::default()));
     let lint = |inputs: &[Input]| {
         let progress = Progress::new(inputs.len() * STEPS, args.output.quiet);
-        let analysis = analyze(inputs, !args.rules.no_ignores, &|| progress.step());
+        let (honors, step) = (!args.rules.no_ignores, || progress.step());
+        let analysis = if again {
+            analyze_again(inputs, honors, &step, &mut memo.lock().unwrap_or_else(PoisonError::into_inner))
+        } else {
+            analyze(inputs, honors, &step)
+        };
         drop(progress);
         let mut refined = refine(analysis, inputs, registry());
         crate::fix::offer(&mut refined.findings, inputs, &refined.sources);
@@ -72,7 +82,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         let left = Left { failed: failed | failed_fix, to_stderr: stdin.is_some(), ..Left::default() };
         return report(args, color, &cwd, (&found, refined), left);
     }
-    if is_fixing(args, &found) {
+    if is_fixing {
         let (refined, made, went_wrong) = pool.install(|| fix::make(&mut found.files, &lint));
         refuse_to_overwrite(args, &found, &refined)?;
         let failed =

@@ -7,7 +7,7 @@ use crate::ir::{ArgKind, ClassId};
 use crate::sym::Sym;
 
 /// A base class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Base {
     /// In the project.
     Class(ClassKey),
@@ -18,7 +18,7 @@ pub enum Base {
 }
 
 /// The static facts about a class.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Hash, Debug, Default)]
 pub struct ClassInfo {
     /// The direct bases.
     pub bases: Vec<Base>,

@@ -1,7 +1,10 @@
 //! The project's files that files import.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashMap;
 
+use super::fingerprint::unordered;
 use super::{ModIdx, Program, Resolved, Target};
 use crate::ir::Module;
 use crate::sym::Sym;
@@ -13,6 +16,14 @@ pub(super) struct Below {
     of_packages: FxHashMap<(ModIdx, Sym), ModIdx>,
     /// Submodules in folders without a file of their own, by the whole dotted name.
     of_folders: FxHashMap<Sym, ModIdx>,
+}
+
+impl Below {
+    /// Adds all of it to a fingerprint.
+    pub(super) fn fingerprint(&self, into: &mut impl Hasher) {
+        unordered(self.of_packages.iter()).hash(into);
+        unordered(self.of_folders.iter()).hash(into);
+    }
 }
 
 /// The submodules that the file's `import a.b` makes attributes of their packages (Python's reference, "Submodules" in "The import

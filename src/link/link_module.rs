@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::bindings::Binder;
 use super::{Binding, Linked, ModIdx, Target, UNREAD, imports, local, shadowed};
 use crate::ir::{ClassId, Import, Module, Slot};
+use crate::reads::Shared;
 use crate::span::FileId;
 use crate::sym::Sym;
 
@@ -63,9 +64,9 @@ pub(super) fn link_module(
         siblings: ir.imports.iter().any(|i| i.level == 1 && i.module == Sym::EMPTY && i.name.is_some()),
         methods,
         classes: Vec::new(),
-        sites: OnceLock::new(),
+        sites: Shared::default(),
         written: OnceLock::new(),
-        registering: OnceLock::new(),
+        registering: Shared::default(),
         noted: OnceLock::new(),
         unread,
         ir,

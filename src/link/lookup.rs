@@ -2,6 +2,7 @@
 
 use super::{Binding, ClassKey, Linked, MAX_ALIASES, ModIdx, Program, Resolved, Target};
 use crate::ir::{Expr, ExprId, Module, Slot, Var};
+use crate::reads;
 use crate::sym::Sym;
 
 /// How many re-exports are followed at most.
@@ -73,7 +74,8 @@ impl Program {
 
     /// The meaning of a name or dotted name, without evaluating anything.
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
-        match self.get(module).noted.get() {
+        // The noted meanings do not tell which files they were made from.
+        match self.get(module).noted.get().filter(|_| !reads::is_recording()) {
             Some(noted) => noted.get(expr),
             None => self.resolve_through(module, expr, MAX_ALIASES),
         }

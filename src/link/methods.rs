@@ -2,6 +2,7 @@
 
 use super::{ClassKey, ModIdx, Program, Resolved};
 use crate::ir::{Expr, ExprId, FuncId};
+use crate::reads;
 use crate::sym::Sym;
 
 impl Program {
@@ -26,9 +27,9 @@ impl Program {
         self.class(class).mro.iter().find_map(|&key| self.own_method(key, name).map(|f| (key.module, f)))
     }
 
-    /// Has any class a method of this name?
+    /// Has any class a method of this name? A quick check, which reads no file: while reads are recorded, the answer is always yes.
     pub fn names_method(&self, name: Sym) -> bool {
-        self.method_names.contains(name)
+        reads::is_recording() || self.method_names.contains(name)
     }
 
     /// The method of the class itself.

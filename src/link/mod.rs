@@ -6,6 +6,7 @@ mod bindings;
 mod bound;
 mod classes;
 mod finder;
+mod fingerprint;
 mod imports;
 mod link_module;
 mod local;
@@ -27,6 +28,7 @@ pub use finder::{Finder, Importer, PathId};
 pub use sites::Sites;
 
 use crate::ir::{ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, Var};
+use crate::reads::{self, Shared};
 use crate::silence::Silence;
 use crate::span::FileId;
 use crate::sym::{NameSet, Sym};
@@ -48,7 +50,7 @@ pub struct ClassKey {
 pub const UNREAD: FileId = FileId(u32::MAX);
 
 /// What an import names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
     /// A file of the project.
     Module(ModIdx),
@@ -59,7 +61,7 @@ pub enum Target {
 }
 
 /// How a module-level variable gets its value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Binding {
     /// Never: it is deleted, or only declared.
     Nothing,
@@ -76,7 +78,7 @@ pub enum Binding {
 }
 
 /// The meaning of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Resolved {
     /// A file.
     Module(ModIdx),
@@ -116,11 +118,11 @@ pub struct Linked {
     /// The functions directly in the body of each class, by name. The last one wins.
     methods: FxHashMap<(ClassId, Sym), FuncId>,
     /// The calls of its own functions. Computed when first needed.
-    sites: OnceLock<Sites>,
+    sites: Shared<Sites>,
     /// The module-level variables that its functions write. Computed when first needed.
     written: OnceLock<FxHashMap<FuncId, Vec<Slot>>>,
     /// Classes that register state of their own. Computed when first needed.
-    registering: OnceLock<FxHashSet<ClassId>>,
+    registering: Shared<FxHashSet<ClassId>>,
     /// The meanings of its expressions, if they have been noted.
     noted: OnceLock<resolved::Meanings>,
     /// Whether it imports a file of the project that has not been read.
@@ -131,7 +133,7 @@ pub struct Linked {
 #[derive(Default)]
 pub struct Program {
     /// The files.
-    pub modules: Vec<Linked>,
+    modules: Vec<Linked>,
     by_file: FxHashMap<FileId, ModIdx>,
     /// The name `builtins`: the owner of every name that nothing binds.
     builtins: Sym,
@@ -214,8 +216,25 @@ impl Program {
         self.by_file.get(&file).copied()
     }
 
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.modules.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.modules.is_empty()
+    }
+
+    /// All files, in the order of their indices.
+    pub fn all(&self) -> &[Linked] {
+        reads::note_all();
+        &self.modules
+    }
+
     /// The file.
     pub fn get(&self, module: ModIdx) -> &Linked {
+        reads::note(module.0);
         &self.modules[module.0 as usize]
     }
 

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::{Linked, ModIdx, Program};
+use crate::reads;
 use crate::sym::Answers;
 
 impl Program {
@@ -11,6 +12,7 @@ impl Program {
         let own = self.about_mps.get_or_init(|| self.modules.iter().map(speaks).collect());
         let (mut seen, mut open) = (FxHashSet::default(), vec![module]);
         while let Some(m) = open.pop() {
+            reads::note(m.0);
             if own[m.0 as usize] {
                 return true;
             }

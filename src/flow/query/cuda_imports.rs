@@ -4,11 +4,14 @@
 //! CUDA if it imports another file of the project that does. Code in a branch, or in a `try` that continues after an error, does not
 //! count: the program has a choice.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashMap;
 
 use crate::flow::project::context::closed_over;
 use crate::ir::{Block, Expr, ExprId, FuncId, Import, ImportList, Module, Stmt};
 use crate::link::{Binding, ModIdx, Program, Resolved, Target};
+use crate::reads;
 use crate::sym::Sym;
 use crate::torch::{self, Reach};
 
@@ -32,7 +35,7 @@ impl CudaOnly {
 
     /// The same, but each file in `packages` also needs CUDA if the `__init__.py` of its package does, because that is imported first.
     pub fn in_packages(program: &Program, packages: &[(ModIdx, ModIdx)]) -> Self {
-        let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
+        let all = || (0..program.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
         let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
         let hold: Vec<bool> = all().map(|m| holds_kernels(program, m)).collect();
         let kernels = compile.contains(&true) || hold.contains(&true);
@@ -58,23 +61,31 @@ impl CudaOnly {
         Self { needs, compile, hold, kernels }
     }
 
+    /// Adds what is known about a file to a fingerprint.
+    pub(crate) fn fingerprint(&self, module: ModIdx, into: &mut impl Hasher) {
+        (self.contains(module), self.compiles(module), self.holds_kernels(module), self.kernels).hash(into);
+    }
+
     /// Whether CUDA is available wherever the file has been imported.
     pub fn contains(&self, module: ModIdx) -> bool {
+        reads::note(module.0);
         self.needs.get(module.0 as usize).copied().unwrap_or(false)
     }
 
     /// Whether importing the file compiles kernels on every machine.
     pub(crate) fn compiles(&self, module: ModIdx) -> bool {
+        reads::note(module.0);
         self.compile.get(module.0 as usize).copied().unwrap_or(false)
     }
 
     /// Whether a file of the program may compile or hold kernels. In most programs none does.
     pub(crate) fn may_hold_kernels(&self, program: &Program) -> bool {
-        self.kernels || self.hold.len() < program.modules.len()
+        self.kernels || self.hold.len() < program.len()
     }
 
     /// Whether a variable of the file's body may hold kernels that the file has compiled.
     pub(crate) fn holds_kernels(&self, module: ModIdx) -> bool {
+        reads::note(module.0);
         self.hold.get(module.0 as usize).copied().unwrap_or(true)
     }
 }

@@ -103,7 +103,7 @@ impl Interp<'_> {
 
     /// Does an analysed file make such a module and move it, or pass it to code that may move it?
     fn may_be_moved_by_maker(&self, key: ClassKey) -> bool {
-        (0..self.program.modules.len()).any(|m| {
+        (0..self.program.all().len()).any(|m| {
             let module = ModIdx(u32::try_from(m).unwrap_or(u32::MAX));
             let ir = &self.program.get(module).ir;
             let all = (0..ir.exprs.len()).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));

@@ -8,7 +8,7 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::observers::modules::result_use::{Course, DIFFERENTIATES, trained_again};
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Var};
-use crate::link::{ModIdx, Resolved, Target};
+use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
@@ -243,12 +243,6 @@ impl Interp<'_> {
             })
     }
 
-    /// Does another file import this name from the file?
-    fn is_imported(&self, module: ModIdx, name: Sym) -> bool {
-        let imported = Target::Member(module, name);
-        self.program.modules.iter().any(|linked| linked.targets.values().any(|&target| target == imported))
-    }
-
     /// Does the function or one of its decorators contain one of these names, in a span that `matters` accepts? For a file's body, the
     /// code inside of functions does not count.
     pub(crate) fn has_word(
@@ -263,7 +257,7 @@ impl Interp<'_> {
         // A test function is small. If the program itself calls a function `test…`, that is its evaluation.
         if function.name.as_str().starts_with("test")
             && !self.program.sites(module).by_name.contains_key(&func)
-            && !self.is_imported(module, function.name)
+            && !self.program.is_imported(module, function.name)
         {
             return true;
         }

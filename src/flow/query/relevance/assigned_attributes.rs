@@ -2,6 +2,7 @@
 
 use crate::ir::{Block, Expr, ExprId, FuncId, Function, Module, Stmt, Var};
 use crate::link::ModIdx;
+use crate::reads;
 use crate::sym::Sym;
 
 /// For each function of a file, a list of names.
@@ -25,11 +26,13 @@ impl Assigned {
 
     /// The names of the attributes that a method assigns, on any object.
     pub fn by(&self, module: ModIdx, func: FuncId) -> &[Sym] {
+        reads::note(module.0);
         self.attributes.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
 
     /// The names of the attributes that a method assigns on its receiver.
     pub fn to_self(&self, module: ModIdx, func: FuncId) -> &[Sym] {
+        reads::note(module.0);
         self.own.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
 }

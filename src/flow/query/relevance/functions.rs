@@ -9,7 +9,7 @@
 //! propagated: callers with more information decide themselves. Callees that the text does not determine are ignored: the interpreter
 //! does not know their results either.
 
-use std::sync::OnceLock;
+use std::hash::{Hash, Hasher};
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,6 +27,7 @@ use crate::flow::query::relevance::moved_by_others::{Move, moves_in};
 use crate::flow::query::relevance::setup_methods::SetUp;
 use crate::ir::{ClassId, ExprId, FuncId, Module};
 use crate::link::{ClassKey, ModIdx, Program};
+use crate::reads::{self, Shared};
 use crate::sym::{Answers, Sym};
 
 /// Facts about each function of a program.
@@ -69,7 +70,18 @@ struct Facts {
     /// The functions that create tensors on the device of another tensor.
     pub(crate) beside: FxHashSet<FuncId>,
     /// The moves in the file, computed on first use.
-    moves: OnceLock<Vec<Move>>,
+    moves: Shared<Vec<Move>>,
+}
+
+impl Hash for Facts {
+    fn hash<H: Hasher>(&self, into: &mut H) {
+        let Self { live, near, telling, own, calls, environment, asked_before, generators, beside, moves: _ } =
+            self;
+        (live, near, telling, own, calls, environment, asked_before, generators).hash(into);
+        let mut beside: Vec<FuncId> = beside.iter().copied().collect();
+        beside.sort_unstable();
+        beside.hash(into);
+    }
 }
 
 /// The maximum distance, in calls, from a seed to a function that is interpreted on its own.
@@ -85,14 +97,17 @@ impl Relevance {
             let scanned = Scan::new(program, module, &names).run();
             (
                 scanned,
-                (import_effects::body(program, module), assigned_attributes::of_file(&program.modules[m].ir)),
+                (
+                    import_effects::body(program, module),
+                    assigned_attributes::of_file(&program.get(index(m)).ir),
+                ),
             )
         };
         let (found, (at_import, assigned)): (Vec<Found>, (Vec<_>, Vec<_>)) =
-            (0..program.modules.len()).into_par_iter().map(look).unzip();
+            (0..program.len()).into_par_iter().map(look).unzip();
         let layout = Layout::new(program);
         let mut modules: Vec<Facts> = program
-            .modules
+            .all()
             .iter()
             .map(|m| Facts {
                 live: Vec::new(),
@@ -104,7 +119,7 @@ impl Relevance {
                 asked_before: Vec::new(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
-                moves: OnceLock::new(),
+                moves: Shared::default(),
             })
             .collect();
         for seed in found.iter().flat_map(|f| f.seeds.iter().chain(&f.own)) {
@@ -161,43 +176,58 @@ impl Relevance {
         }
     }
 
+    fn facts(&self, module: ModIdx) -> Option<&Facts> {
+        reads::note(module.0);
+        self.modules.get(module.0 as usize)
+    }
+
+    /// Adds what is known about the functions of a file to a fingerprint. The file's text and its links are not part of it.
+    pub fn fingerprint(&self, program: &Program, module: ModIdx, into: &mut impl Hasher) {
+        self.modules.get(module.0 as usize).hash(into);
+        self.imports.touches_cuda(module).hash(into);
+        self.cuda_only.fingerprint(module, into);
+        self.cuda_only.may_hold_kernels(program).hash(into);
+        let functions = self.modules.get(module.0 as usize).map_or(0, |facts| facts.own.len());
+        self.set_up.fingerprint(module, functions, into);
+    }
+
     /// Whether nothing in the file decides a device, or depends on the environment of the process.
     pub fn is_idle(&self, module: ModIdx) -> bool {
-        let Some(facts) = self.modules.get(module.0 as usize) else { return false };
+        let Some(facts) = self.facts(module) else { return false };
         let body = facts.telling.first().copied().unwrap_or(true);
         !body && !facts.environment && !facts.live.iter().any(|&live| live)
     }
 
     /// Whether interpreting the function on its own can report anything.
     pub fn is_live(&self, module: ModIdx, func: FuncId) -> bool {
-        self.modules.get(module.0 as usize).and_then(|m| m.live.get(func.0 as usize)).copied().unwrap_or(true)
+        self.facts(module).and_then(|m| m.live.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// Whether the function decides a device, or mentions a function that does.
     pub fn is_near(&self, module: ModIdx, func: FuncId) -> bool {
-        self.modules.get(module.0 as usize).and_then(|m| m.near.get(func.0 as usize)).copied().unwrap_or(true)
+        self.facts(module).and_then(|m| m.near.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// Whether the result or the effects of a call of the function can depend on the machine or on a known device.
     pub fn is_telling(&self, module: ModIdx, func: FuncId) -> bool {
-        let facts = self.modules.get(module.0 as usize);
+        let facts = self.facts(module);
         facts.and_then(|m| m.telling.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// The moves in the file of values that it has not created.
     pub(crate) fn moves(&self, program: &Program, module: ModIdx) -> &[Move] {
-        let facts = self.modules.get(module.0 as usize);
+        let facts = self.facts(module);
         facts.map_or(&[], |m| m.moves.get_or_init(|| moves_in(program, module)))
     }
 
     /// Whether the function creates tensors on the device of another tensor, which may be an argument.
     pub fn makes_beside(&self, module: ModIdx, func: FuncId) -> bool {
-        self.modules.get(module.0 as usize).is_some_and(|m| m.beside.contains(&func))
+        self.facts(module).is_some_and(|m| m.beside.contains(&func))
     }
 
     /// Whether the function in this file mentions `torch.Generator`.
     pub fn mentions_generators(&self, module: ModIdx, ir: &Module, func: FuncId) -> bool {
-        let all = self.modules.get(module.0 as usize).map_or(&[][..], |m| &m.generators);
+        let all = self.facts(module).map_or(&[][..], |m| &m.generators);
         // A quick test: most files never mention it.
         if all.is_empty() {
             return false;
@@ -208,23 +238,24 @@ impl Relevance {
 
     /// Whether callers of the function may have tested if an accelerator is available.
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
-        let facts = self.modules.get(module.0 as usize);
+        let facts = self.facts(module);
         facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// The approximate number of calls that interpreting the function takes.
     pub fn calls(&self, module: ModIdx, func: FuncId) -> u32 {
-        self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
+        self.facts(module).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
     /// The methods of the class itself, except its constructor, that decide a device and assign attributes of their object.
     pub fn late_setters(&self, class: ClassKey) -> &[FuncId] {
+        reads::note(class.module.0);
         self.late.get(&class).map_or(&[], |methods| methods)
     }
 
     /// Whether the function itself decides a device.
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
-        self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
+        self.facts(module).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
     }
 }
 
@@ -236,7 +267,7 @@ fn late_setters(
 ) -> FxHashMap<ClassKey, Vec<FuncId>> {
     let init = Sym::new("__init__");
     let mut late: FxHashMap<ClassKey, Vec<FuncId>> = FxHashMap::default();
-    for (m, linked) in program.modules.iter().enumerate() {
+    for (m, linked) in program.all().iter().enumerate() {
         let module = index(m);
         for (n, class) in linked.ir.classes.iter().enumerate() {
             let sets = |f: FuncId| decides(module, f) && !assigned.to_self(module, f).is_empty();

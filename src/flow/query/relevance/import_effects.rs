@@ -6,6 +6,7 @@ use crate::flow::project::context::closed_over;
 use crate::flow::query::relevance::graph::number;
 use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::reads;
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
@@ -28,6 +29,7 @@ impl ImportTime {
 
     /// Whether importing the file touches CUDA.
     pub fn touches_cuda(&self, module: ModIdx) -> bool {
+        reads::note(module.0);
         self.0.contains(&module)
     }
 }

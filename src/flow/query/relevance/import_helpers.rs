@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::flow::domain::value::Value;
 use crate::ir::{ExprId, FuncId};
 use crate::link::ModIdx;
+use crate::reads::{self, Reads};
 use crate::sym::Sym;
 
 /// A call: the function and its arguments. Values have the same meaning in all files. Positional arguments have an empty name.
@@ -35,18 +36,20 @@ pub(crate) struct Known {
     pub(crate) files: Arc<[ModIdx]>,
 }
 
-/// The cache of helper calls. `None` marks a call with side effects.
+/// The cache of helper calls, each with the files that it has read. `None` marks a call with side effects.
 #[derive(Debug, Default)]
-pub(crate) struct Helpers(RwLock<FxHashMap<Call, Option<Known>>>);
+pub(crate) struct Helpers(RwLock<FxHashMap<Call, (Option<Known>, Reads)>>);
 
 impl Helpers {
     /// The known facts about the call. `find` computes them on the first query.
     pub(crate) fn ask(&self, call: Call, find: impl FnOnce() -> Option<Known>) -> Option<Known> {
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&call) {
+            let (known, reads) = known;
+            reads::note_these(reads);
             return known.clone();
         }
-        let found = find();
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(call, found.clone());
+        let (found, reads) = reads::recorded(find);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(call, (found.clone(), reads));
         found
     }
 }

@@ -31,7 +31,7 @@ impl Callers {
 impl Layout {
     pub(super) fn new(program: &Program) -> Self {
         let (mut starts, mut functions, mut len) = (Vec::new(), Vec::new(), 0);
-        for linked in &program.modules {
+        for linked in program.all() {
             starts.push(number(len));
             functions.push(number(linked.ir.functions.len()));
             len += linked.ir.functions.len() + linked.bindings.len();

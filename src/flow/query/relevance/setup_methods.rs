@@ -1,10 +1,13 @@
 //! Methods that run once for an object: those that only constructors, and the set-up hooks of frameworks, reach.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::query::relevance::graph::Found;
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
+use crate::reads;
 use crate::sym::Sym;
 
 /// Methods that frameworks call while they set up a model: PyTorch's own hook, and the hook of Transformers' `PreTrainedModel`
@@ -21,6 +24,11 @@ pub struct SetUp {
 }
 
 impl SetUp {
+    /// Adds the methods of a file with this number of functions to a fingerprint.
+    pub(crate) fn fingerprint(&self, module: ModIdx, functions: usize, into: &mut impl Hasher) {
+        (0..).map(FuncId).take(functions).filter(|&f| self.contains(module, f)).for_each(|f| f.hash(into));
+    }
+
     /// Computes the set from the calls between methods of the same object.
     pub(crate) fn of(program: &Program, found: &[Found]) -> Self {
         let mut callers: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
@@ -30,7 +38,7 @@ impl SetUp {
         let init = Sym::new("__init__");
         let hooks = HOOKS.map(Sym::new);
         let mut methods: FxHashSet<Key> = FxHashSet::default();
-        for (m, linked) in (0..).map(ModIdx).zip(&program.modules) {
+        for (m, linked) in (0..).map(ModIdx).zip(program.all()) {
             let own = (0..).map(FuncId).zip(&linked.ir.functions).filter(|(_, f)| f.class.is_some());
             let once = own.filter(|(_, f)| f.name == init || hooks.contains(&f.name));
             methods.extend(once.map(|(f, _)| (m, f)));
@@ -53,6 +61,7 @@ impl SetUp {
 
     /// Whether the method runs once for an object.
     pub fn contains(&self, module: ModIdx, func: FuncId) -> bool {
+        reads::note(module.0);
         self.methods.contains(&(module, func))
     }
 }
@@ -62,7 +71,7 @@ impl SetUp {
 fn inherited(program: &Program, callers: &FxHashMap<Key, Vec<Key>>) -> FxHashMap<Key, Vec<Key>> {
     let name = |(m, f): Key| program.get(m).ir.function(f).name;
     let mut families: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
-    for (m, linked) in (0..).map(ModIdx).zip(&program.modules) {
+    for (m, linked) in (0..).map(ModIdx).zip(program.all()) {
         for (f, function) in (0..).map(FuncId).zip(&linked.ir.functions) {
             let Some(class) = function.class.map(|class| ClassKey { module: m, class }) else { continue };
             let of = |base: &ClassKey| Some((base.module, program.own_method(*base, function.name)?));
