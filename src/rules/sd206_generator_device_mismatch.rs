@@ -2,7 +2,6 @@
 
 mod advice;
 mod given_generator;
-mod made_on_host;
 
 use crate::finding::{Code, Finding};
 use crate::flow::event::{Event, Meeting};

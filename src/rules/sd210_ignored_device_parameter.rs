@@ -1,6 +1,5 @@
 //! SD210 ignored-device-parameter: a function takes a device and does not use it.
 
-mod built_model;
 mod called_again;
 mod callee_default;
 mod checked_class;
@@ -155,10 +154,9 @@ fn of_parameter(
     }
     // A function with `**kwargs` accepts this argument together with others.
     let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
-    let built = || built_model::left_where_made(file, function, param);
     let left = || file.not_passed_on(function, param);
     if file.mentions(function, param.slot) {
-        found.extend(left().or_else(built));
+        found.extend(left());
     } else if !any && file.is_interface(function) {
         let loaded = file.loaded_elsewhere(function, param.name);
         // A function need not pass on a parameter that a base or a framework prescribes. Exception: `map_location` of a registered
@@ -166,7 +164,7 @@ fn of_parameter(
         let hands_on = param.name == names.location && function.class.is_none();
         found.extend(loaded.or_else(|| hands_on.then(left)?));
     } else if !any {
-        found.extend(file.made_elsewhere(function, param.name).or_else(built).or_else(left));
+        found.extend(file.made_elsewhere(function, param.name).or_else(left));
     }
 }
 

@@ -49,8 +49,7 @@ fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
     let look = Draws { file, function };
     let plain: Vec<(ExprId, Span)> = draws.iter().copied().filter(|&(e, _)| !look.is_by_helper(e)).collect();
     let (draw, at) = if offloads() {
-        let on_host = draws.iter().find(|&&(draw, _)| look.is_where_prepared(draw));
-        *plain.first().or(on_host)?
+        *plain.first()?
     } else {
         *plain.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?
     };
@@ -88,23 +87,6 @@ impl Draws<'_> {
     fn is_by_helper(&self, draw: ExprId) -> bool {
         let Expr::Call(call) = self.file.ir.expr(draw) else { return false };
         !draws_itself(self.file, self.file.ir.call(call))
-    }
-
-    /// Does the draw use the device of a tensor that the pipeline's own processor has just created from its input, on the CPU:
-    /// `x = self.processor.prepare(x)`, `device=x.device`? A caller that runs the pipeline on a GPU may pass a generator on the GPU.
-    fn is_where_prepared(&self, draw: ExprId) -> bool {
-        let ir = self.file.ir;
-        let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
-        let own @ Expr::Var(Var::Local(_)) = ir.expr(base) else { return false };
-        let before = ir.span(draw).start;
-        let set = ir.stmts_of(self.function).rev().find_map(|n| match ir.stmts[n] {
-            Stmt::Assign { targets, value } if ir.stmt_spans[n].end <= before => {
-                ir.list(targets).iter().any(|&t| ir.expr(t) == own).then_some(value)
-            }
-            _ => None,
-        });
-        let Some(Expr::Call(made)) = set.map(|value| ir.expr(value)) else { return false };
-        name.as_str() == "device" && self.file.makes_of_arrays(self.function, ir.call(made).func)
     }
 
     fn device_of(&self, draw: ExprId) -> Option<ExprId> {
