@@ -54,6 +54,8 @@ pub enum Command {
     GenerateShellCompletion(CompletionArgs),
     /// Print the manual page, or write the pages of all commands into a folder
     GenerateMan(ManArgs),
+    /// Serve an editor: a language server on standard input and output
+    Server,
     /// Show whether PyTorch can use the GPUs of this machine, and if not, why
     #[command(after_help = VERIFY_EXIT_CODES)]
     Verify(VerifyArgs),

@@ -105,7 +105,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
 }
 
 /// What is not sure enough to be told is not changed either.
-fn leave_as_it_is(refined: &mut Refined, inputs: &[Input]) {
+pub(super) fn leave_as_it_is(refined: &mut Refined, inputs: &[Input]) {
     let level = Level::of(inputs);
     for finding in &mut refined.findings {
         if !level.tells(finding, &refined.sources) {

@@ -9,6 +9,7 @@ mod listed;
 mod output;
 mod progress;
 pub mod rule;
+mod server;
 mod show;
 mod terminal;
 mod unchecked;
@@ -55,6 +56,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Config(args) => config::run(&args, cli.color),
         Command::GenerateShellCompletion(args) => generate::completion(&args),
         Command::GenerateMan(args) => generate::man(&args),
+        Command::Server => server::run(),
         Command::Verify(args) => verify::run(&args, cli.color),
         Command::Probe(args) => Ok(verify::probe(&args)),
     }

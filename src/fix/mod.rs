@@ -6,7 +6,7 @@
 //! A fix is *safe* if it never changes what working code does. On a machine where the code runs, it does the same. Where the code raised an
 //! error, or did not do what it says, it now works. All other fixes are *unsafe*.
 
-mod apply;
+pub mod apply;
 pub mod diff;
 mod edits;
 mod ignores;

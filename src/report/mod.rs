@@ -27,7 +27,7 @@ use crate::rules::page::Page;
 use crate::source::Sources;
 
 /// Removes characters that a terminal would interpret; also for other output.
-pub(crate) use words::{is_dangerous, one_line};
+pub(crate) use words::{is_dangerous, message_with_world, one_line};
 
 /// The output formats, with the names that the command line knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]

@@ -79,7 +79,7 @@ pub(super) fn verdict_clause(judgement: &Judgement) -> String {
 }
 
 /// The message, with the machines on which the finding occurs, and the verdict. For formats with one text per finding.
-pub(super) fn message_with_world(finding: &Finding) -> String {
+pub fn message_with_world(finding: &Finding) -> String {
     let message = one_line(&finding.message);
     let clauses =
         [world_clause(finding), doubt_clause(finding), finding.verdict.as_ref().map(verdict_clause)];
