@@ -111,7 +111,8 @@ const BUILTINS: Intrinsics = &[
     ("dir", |i, c| Some(i.result_of(c.at))),
     ("help", |i, c| Some(i.result_of(c.at))),
     ("property", |_, c| first(c).map(|(v, _)| v)),
-    ("staticmethod", |_, c| first(c).map(|(v, _)| v)),
+    // Like a partial function, it takes no receiver.
+    ("staticmethod", |i, c| Some(i.partial(c.args, c.at))),
     ("classmethod", |_, c| first(c).map(|(v, _)| v)),
     ("super", |i, c| {
         let receiver = c.args.positional.get(1).map_or(Value::Unknown, |&(v, _)| v);
