@@ -91,7 +91,7 @@ fn there_are_manual_pages() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names.len(), 7, "{names:?}");
+    assert_eq!(names.len(), 8, "{names:?}");
     project.write("file", "");
     let run = project.run("generate-man file/below");
     assert!(

@@ -108,7 +108,8 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
     ) -> Option<Value> {
-        if crate::flow::query::relevance::import_effects::asks_cuda(path) {
+        let nvml = path.as_str() == "torch.cuda.is_available" && self.asks_through_nvml();
+        if crate::flow::query::relevance::import_effects::asks_cuda(path) && !nvml {
             let place = self.place(e);
             self.initialises(TRUE, place);
         }

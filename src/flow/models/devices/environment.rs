@@ -6,6 +6,7 @@ use crate::flow::domain::value::{Device, Host, OuterId, OuterKey, Value};
 use crate::flow::machine::Interp;
 use crate::flow::models::devices::processes::{GLOBAL_RANKS, READ_ONCE, VISIBLE};
 use crate::ir::{Expr, ExprId};
+use crate::link::Target;
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -55,6 +56,19 @@ impl Interp<'_> {
         let mut pairs = self.put_before().chunks_exact(2);
         let pair = pairs.find(|pair| matches!(pair[0], Value::Str(name, _) if name == key))?;
         matches!(pair[1], Value::Str(..)).then_some(pair[1])
+    }
+
+    /// Does `torch.cuda.is_available()` ask NVML and leave CUDA alone (<https://docs.pytorch.org/docs/stable/notes/cuda.html>,
+    /// "Environment variables")? Lightning sets that variable when it is imported (`lightning_fabric/__init__.py`).
+    pub(crate) fn asks_through_nvml(&self) -> bool {
+        const VARIABLE: &str = "PYTORCH_NVML_BASED_CUDA_CHECK";
+        let set = self.put_text(Value::Str(Sym::new(VARIABLE), crate::flow::domain::value::NO_ORIGIN));
+        let imported = |target: &Target| {
+            matches!(target, Target::External(path)
+                if matches!(path.as_str().split('.').next(), Some("lightning" | "lightning_fabric" | "pytorch_lightning")))
+        };
+        matches!(set, Some(Value::Str(value, _)) if value.as_str() == "1")
+            || self.linked().targets.values().any(imported)
     }
 
     /// The condition under which the program itself has set the variable, as far as the engine follows that.
