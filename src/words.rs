@@ -1,37 +1,69 @@
-//! Groups of words that decide something: names of methods, types, options and parts of names. They are in `data/words.txt`, each group
+//! Groups of words that decide something: names of methods, types, options and parts of names. They are in `data/words`, each group
 //! with its reason.
 
 use std::sync::{LazyLock, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-const DATA: &str = include_str!("../data/words.txt");
+const FILES: [&str; 4] = [
+    include_str!("../data/words/python.txt"),
+    include_str!("../data/words/torch.txt"),
+    include_str!("../data/words/libraries.txt"),
+    include_str!("../data/words/naming.txt"),
+];
 
-/// The words of each group, by the name of the group.
-static GROUPS: LazyLock<FxHashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| parse(DATA));
+/// Above this number of words, a look into a set is faster than comparing them one by one.
+const FEW: usize = 8;
 
-/// A group of words. Declare it as a constant item: `static GROW_A_LIST: Words = Words::of("grow a list");`. A test checks that each group is in
-/// the file, and that each group of the file is used.
+/// The groups by their names.
+static GROUPS: LazyLock<FxHashMap<&'static str, Group>> = LazyLock::new(|| {
+    let mut groups: FxHashMap<&'static str, Group> = FxHashMap::default();
+    for file in FILES {
+        parse(file, &mut groups);
+    }
+    for group in groups.values_mut().filter(|group| group.words.len() > FEW) {
+        group.many = group.words.iter().copied().collect();
+    }
+    groups
+});
+
+#[derive(Debug, Default)]
+struct Group {
+    /// In the order of the file.
+    words: Vec<&'static str>,
+    /// The same words, where there are more than a few.
+    many: FxHashSet<&'static str>,
+}
+
+/// A group of words. Declare it as an item: `static GROW_A_LIST: Words = Words::of("grow a list");`. A test checks that each group is in
+/// the files, and that each group of the files is used.
 #[derive(Debug)]
 pub struct Words {
-    group: &'static str,
-    words: OnceLock<&'static [&'static str]>,
+    name: &'static str,
+    group: OnceLock<Option<&'static Group>>,
 }
 
 impl Words {
     /// The group with this name.
-    pub const fn of(group: &'static str) -> Self {
-        Self { group, words: OnceLock::new() }
+    pub const fn of(name: &'static str) -> Self {
+        Self { name, group: OnceLock::new() }
+    }
+
+    fn group(&self) -> Option<&'static Group> {
+        *self.group.get_or_init(|| GROUPS.get(self.name))
     }
 
     /// All words of the group, in the order of the file.
     pub fn all(&self) -> &'static [&'static str] {
-        self.words.get_or_init(|| GROUPS.get(self.group).map_or(&[], Vec::as_slice))
+        self.group().map_or(&[], |group| &group.words)
     }
 
     /// Whether this is a word of the group.
     pub fn has(&self, word: &str) -> bool {
-        self.all().contains(&word)
+        self.group().is_some_and(|group| match group.many.is_empty() {
+            true => group.words.contains(&word),
+            false => group.many.contains(word),
+        })
     }
 
     /// Whether a word of the group is part of the text.
@@ -43,23 +75,39 @@ impl Words {
     pub fn starts(&self, text: &str) -> bool {
         self.all().iter().any(|word| text.starts_with(word))
     }
+
+    /// Whether the text ends with a word of the group.
+    pub fn ends(&self, text: &str) -> bool {
+        self.all().iter().any(|word| text.ends_with(word))
+    }
 }
 
-/// Reads the file: `[name] reason` opens a group, the lines below it have its words.
-fn parse(text: &'static str) -> FxHashMap<&'static str, Vec<&'static str>> {
-    let mut groups: FxHashMap<&'static str, Vec<&'static str>> = FxHashMap::default();
-    let mut words = None;
+/// Reads a file: `[name] reason` opens a group, the lines below it have its words. Quotes keep the blanks of a word: `" + "`.
+fn parse(text: &'static str, groups: &mut FxHashMap<&'static str, Group>) {
+    let mut group = None;
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((name, _)) => words = Some(groups.entry(name).or_default()),
+            Some((name, _)) => group = Some(groups.entry(name).or_default()),
             None => {
-                if let Some(words) = &mut words {
-                    words.extend(line.split_whitespace());
+                if let Some(group) = &mut group {
+                    words(line, &mut group.words);
                 }
             }
         }
     }
-    groups
+}
+
+/// The words of a line.
+fn words(line: &'static str, all: &mut Vec<&'static str>) {
+    let mut rest = line.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
+            Some(quoted) => quoted,
+            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+        };
+        all.push(word);
+        rest = after.trim_start();
+    }
 }
 
 #[cfg(test)]

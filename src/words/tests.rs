@@ -1,13 +1,15 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::{DATA, GROUPS, Words};
+use super::{FILES, GROUPS, Words, words};
 
-/// The source files of the engine and the rules.
+/// The Rust files below a folder, without tests.
 fn sources(folder: &Path, all: &mut Vec<PathBuf>) {
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() {
+        if path.file_stem().is_some_and(|name| name == "tests") {
+            continue;
+        } else if path.is_dir() {
             sources(&path, all);
         } else if path.extension().is_some_and(|e| e == "rs") {
             all.push(path);
@@ -15,28 +17,50 @@ fn sources(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
+fn below(folder: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    sources(&root.join(folder), &mut files);
+    let text = |file: PathBuf| {
+        Some((file.strip_prefix(root).ok()?.to_owned(), std::fs::read_to_string(&file).ok()?))
+    };
+    files.into_iter().filter_map(text).collect()
+}
+
 #[test]
 fn every_group_has_a_reason_and_words_and_is_used() {
-    let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
-    let text: String = files.iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect();
-    let used: BTreeSet<&str> =
-        text.split("Words::of(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    let heads = DATA.lines().filter_map(|line| line.strip_prefix('[')?.split_once(']'));
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    for (_, text) in below("src") {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let names = code.filter_map(|line| line.split_once("Words::of(\"")?.1.split('"').next());
+        used.extend(names.map(str::to_owned));
+    }
+    let mut same: BTreeMap<Vec<&str>, &str> = BTreeMap::new();
+    let heads =
+        FILES.iter().flat_map(|file| file.lines()).filter_map(|line| line.strip_prefix('[')?.split_once(']'));
     for (name, reason) in heads {
         assert!(reason.trim().len() > 10, "[{name}] needs a reason");
-        assert!(used.contains(name), "nothing uses [{name}]");
-        let words = &GROUPS[name];
-        let different: BTreeSet<_> = words.iter().collect();
-        assert!(words.len() == different.len() && words.len() > 2, "[{name}] has {words:?}");
+        assert!(used.remove(name), "nothing uses [{name}]");
+        let mut words = GROUPS[name].words.clone();
+        words.sort_unstable();
+        words.dedup();
+        assert!(words.len() == GROUPS[name].words.len() && words.len() > 2, "[{name}] has {words:?}");
+        if let Some(other) = same.insert(words, name) {
+            panic!("[{name}] and [{other}] have the same words: keep one");
+        }
     }
-    for name in used.into_iter().filter(|name| !name.starts_with("test ")) {
-        assert!(GROUPS.contains_key(name), "data/words.txt has no group [{name}]");
-    }
+    assert!(used.is_empty(), "data/words has no group for {used:?}");
 }
 
 #[test]
 fn a_group_that_is_missing_has_no_words() {
     assert!(!Words::of("test missing").has("to"));
     assert!(Words::of("grow a list").has("append") && Words::of("grow a list").is_part_of("x.append"));
+}
+
+#[test]
+fn quotes_keep_blanks() {
+    let mut all = Vec::new();
+    words(r#" a " + " "" b"#, &mut all);
+    assert_eq!(all, ["a", " + ", "", "b"]);
 }
