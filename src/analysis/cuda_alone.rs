@@ -20,8 +20,8 @@ use crate::world::World;
 /// The rules whose findings are merged: those that say that code needs CUDA.
 const NEEDS: [Code; 4] = [Code(101), Code(106), Code(108), Code(305)];
 
-/// The rule about a GPU with a literal device index.
-const INDEX: Code = Code(401);
+/// The rules about a literal device index, and about a literal list of them.
+const INDEX: [Code; 2] = [Code(401), Code(402)];
 
 /// Text that names CUDA.
 const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", "'nccl"];
@@ -72,7 +72,7 @@ fn assumed(f: &Finding) -> Option<&'static str> {
     match f.code {
         _ if needs(f) => Some("this project is also run without CUDA"),
         LOAD => Some("the file holds tensors of a GPU and is loaded on a machine without one"),
-        INDEX => Some("this project is also run with fewer GPUs"),
+        code if INDEX.contains(&code) => Some("this project is also run with fewer GPUs"),
         _ => None,
     }
 }

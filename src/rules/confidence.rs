@@ -50,6 +50,9 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
     if is_rank_chosen(event, cx) {
         f.doubt(Confidence::Low, "every process that reaches this line has its own GPU");
     }
+    if event.bite.past {
+        f.doubt(Confidence::Likely, "the line before it that raises is corrected");
+    }
     if let Some(condition) = f.condition.clone() {
         f.doubt(Confidence::Likely, format!("the program runs this line {condition}"));
     }

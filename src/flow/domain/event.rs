@@ -95,12 +95,14 @@ pub struct Bite {
     pub conditions: Vec<String>,
     /// Whether the place is reached only if CUDA is available. Otherwise CUDA is what makes it go wrong.
     pub behind_cuda: bool,
+    /// Whether another reported mismatch raises first on every way to the place.
+    pub past: bool,
 }
 
 impl Bite {
     /// In this world, without further conditions.
     pub fn in_world(world: World) -> Self {
-        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new(), behind_cuda: false }
+        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new(), behind_cuda: false, past: false }
     }
 }
 

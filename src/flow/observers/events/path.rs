@@ -17,12 +17,14 @@ struct Way {
     pub(crate) guesses: usize,
     /// The earlier use that raises first on this way. This way is real only if that use did not raise.
     pub(crate) shadow: Option<Place>,
+    /// Whether a reported mismatch raises first on this way.
+    pub(crate) past: bool,
 }
 
 impl Way {
     /// Messages describe the way with the lowest rank, which is the simplest.
-    fn rank(&self) -> (usize, usize) {
-        (self.hardware.len(), self.conditions.len())
+    fn rank(&self) -> (bool, usize, usize) {
+        (self.past, self.hardware.len(), self.conditions.len())
     }
 }
 
@@ -54,7 +56,7 @@ impl Interp<'_> {
         let few = |premise: &Premise| matches!(premise, Premise::FewerGpus(_));
         let premises = premises.into_iter().filter(|p| !few(p) || matches!(world, World::With(_))).collect();
         let behind_cuda = world.has_cuda() && self.is_behind_cuda();
-        Some(Bite { world, premises, also, conditions: way.conditions, behind_cuda })
+        Some(Bite { world, premises, also, conditions: way.conditions, behind_cuda, past: way.past })
     }
 
     /// Does the path condition imply that CUDA is available?
@@ -121,7 +123,7 @@ impl Interp<'_> {
             return None;
         }
         let idle = self.idle(cube);
-        let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
+        let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None, past: false };
         // `usual`: literals that hold unless an exception was raised.
         // `chance`: literals that only an exception or an unknown choice makes true.
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
@@ -160,7 +162,10 @@ impl Interp<'_> {
                     }
                     continue;
                 }
-                Atom::Past => continue,
+                Atom::Past => {
+                    way.past |= truth;
+                    continue;
+                }
                 // No program relies on a `try` body that raised half-way.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
