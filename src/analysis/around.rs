@@ -8,6 +8,9 @@ use rustc_hash::FxHashSet;
 use super::project::{Project, Reading, is_installed_from};
 use crate::source::is_test;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static PACKAGES_IN: Words = Words::of("folders of packages");
 
 /// The files of the project that contains this one, without its tests. Empty unless the outer project is made to be installed and this one
 /// imports a package of it.
@@ -40,7 +43,6 @@ fn imports_package_of(project: &Project<'_>, reading: &mut Reading<'_>, root: &P
 
 /// Does a project at `root` have a package of this name, other than tests, in one of the usual places?
 fn is_kept(root: &Path, name: &str) -> bool {
-    let mut inits =
-        ["", "src", "lib"].into_iter().map(|folder| root.join(folder).join(name).join("__init__.py"));
+    let mut inits = PACKAGES_IN.all().iter().map(|folder| root.join(folder).join(name).join("__init__.py"));
     inits.any(|init| init.is_file() && !is_test(&init, root))
 }

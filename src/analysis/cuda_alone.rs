@@ -15,6 +15,7 @@ use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::flow::leave_choice;
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place, Span};
+use crate::words::Words;
 use crate::world::World;
 
 /// The rules whose findings are merged: those that say that code needs CUDA.
@@ -23,8 +24,7 @@ const NEEDS: [Code; 4] = [Code(101), Code(106), Code(108), Code(305)];
 /// The rules about a literal device index, and about a literal list of them.
 const INDEX: [Code; 2] = [Code(401), Code(402)];
 
-/// Text that names CUDA.
-const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", "'nccl"];
+static NAMES: Words = Words::of("text that names CUDA");
 
 /// In how many files a project must name CUDA before its users are assumed to know that it needs CUDA.
 const MANY_FILES: usize = 3;
@@ -143,7 +143,7 @@ fn first_name(text: &str) -> Option<Span> {
         let after = text[at..].split('\n').next().unwrap_or_default();
         !before.contains('#') && !SILENCED.iter().any(|word| after.contains(word))
     };
-    let first = NAMES.iter().flat_map(|word| {
+    let first = NAMES.all().iter().flat_map(|word| {
         text.match_indices(word).find(|&(at, _)| code(at)).map(|(at, word)| (at, word.len()))
     });
     let (at, len) = first.min()?;

@@ -10,6 +10,9 @@ use crate::shield::shielded;
 use crate::source::read;
 use crate::span::FileId;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static CUDA_SIGNS: Words = Words::of("text of an extension for CUDA");
 
 /// The class of extensions that CUDA's compiler builds.
 const MAKER: &str = "CUDAExtension";
@@ -74,7 +77,7 @@ fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
                 continue;
             }
             let call = text[at + maker.len()..].trim_start();
-            if plain && !["cudart", ".cu'", ".cu\""].iter().any(|sign| arguments(call).contains(sign)) {
+            if plain && !CUDA_SIGNS.is_part_of(arguments(call)) {
                 continue;
             }
             let first =

@@ -12,6 +12,7 @@ use crate::rules::{Context, Limits};
 use crate::shield::shielded;
 use crate::source::Sources;
 use crate::span::{FileId, Place, Span};
+use crate::words::Words;
 
 /// An input of the project that contains the file. Its settings apply.
 pub(super) fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input> {
@@ -71,8 +72,7 @@ pub(super) fn judged(
     })
 }
 
-/// Frameworks with tensors of their own, which have methods of the same names.
-const OTHER_FRAMEWORKS: [&str; 6] = ["mxnet", "paddle", "mindspore", "chainer", "oneflow", "jax"];
+static OTHER_FRAMEWORKS: Words = Words::of("other frameworks");
 
 /// Do these imports name another framework and not PyTorch? Then the losses and tensors are not PyTorch's.
 fn is_of_another_framework(imports: &[Import]) -> bool {
@@ -80,6 +80,6 @@ fn is_of_another_framework(imports: &[Import]) -> bool {
         let name = i.module.as_str();
         if i.level == 0 { name.split('.').next().unwrap_or(name) } else { "" }
     };
-    imports.iter().any(|i| OTHER_FRAMEWORKS.contains(&package(i)))
+    imports.iter().any(|i| OTHER_FRAMEWORKS.has(package(i)))
         && !imports.iter().any(|i| package(i).contains("torch") || package(i) == "lightning")
 }

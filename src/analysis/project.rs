@@ -21,6 +21,7 @@ use crate::link::{ModIdx, Program};
 use crate::notebook::is_notebook;
 use crate::source::{is_among_tests, is_test, read};
 use crate::span::FileId;
+use crate::words::Words;
 
 /// The state of a run while it reads the inputs' projects.
 pub(super) struct Reading<'a> {
@@ -43,9 +44,8 @@ pub(super) struct Project<'a> {
     files: Arc<[PathBuf]>,
 }
 
-/// Scripts at the root of a project that build or test it.
-const BUILDS: [&str; 6] =
-    ["setup.py", "versioneer.py", "conftest.py", "noxfile.py", "tasks.py", "hubconf.py"];
+static BUILDS: Words = Words::of("scripts that build or test");
+static INSTALLS: Words = Words::of("files that say how to install");
 
 impl Project<'_> {
     /// Reads all missing files of the project if the text of one of them satisfies `may_tell`. Returns whether all files have been read; if
@@ -113,7 +113,7 @@ impl Project<'_> {
         let script = |file: &PathBuf| {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             // A notebook next to a package is an example of its use.
-            let is_script = !BUILDS.contains(&name) && !is_notebook(file);
+            let is_script = !BUILDS.has(name) && !is_notebook(file);
             file.parent() == Some(root.as_ref()) && is_script && !is_test(file, root)
         };
         self.is_library() && !self.files.iter().any(script)
@@ -223,7 +223,7 @@ impl Project<'_> {
 
 /// Does the folder contain a file that says how to install its contents?
 pub(super) fn is_installed_from(root: &Path) -> bool {
-    ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| root.join(name).exists())
+    INSTALLS.all().iter().any(|name| root.join(name).exists())
 }
 
 /// Whether the text contains one of the words.

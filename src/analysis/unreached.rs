@@ -24,9 +24,9 @@ use crate::notebook::is_notebook;
 use crate::source::read;
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 
-/// Words in projects that use accelerators, or leave their choice to a framework.
-const ACCELERATORS: [&str; 8] = ["cuda", "device", "gpu", "mps", "accelerat", "xpu", "npu", "lightning"];
+static ACCELERATORS: Words = Words::of("words of projects with accelerators");
 
 /// Text in files that are run as programs.
 const MAIN: &str = "__main__";
@@ -168,7 +168,7 @@ impl Said {
             }
             let Ok(text) = read::read(path) else { return FxHashSet::default() };
             if code {
-                note(&accelerator, &text, &ACCELERATORS);
+                note(&accelerator, &text, ACCELERATORS.all());
                 note(&is_program, &text, &[MAIN]);
             }
             ir.map_or_else(|| in_text(&text), |ir| in_ir(ir, &wanted, &in_text))

@@ -9,6 +9,9 @@ use super::shared::meeting_words::RAISES_HERE;
 use crate::assumption;
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::span::{FileId, Place};
+use crate::words::Words;
+
+static MOVES: Words = Words::of("calls that move, as text");
 
 /// Findings, by the file that reports them.
 pub type Found = FxHashMap<FileId, Vec<Finding>>;
@@ -107,7 +110,7 @@ fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
 fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
     let d = discarded.primary.place;
     let text = cx.sources.text(d);
-    let method = [".to(", ".cuda(", ".cpu(", ".type_as("].into_iter().filter_map(|m| text.find(m)).min();
+    let method = MOVES.all().iter().filter_map(|m| text.find(m)).min();
     let Some(moved) = method.map(|at| &text[..at]) else { return false };
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let named = |text: &str| {

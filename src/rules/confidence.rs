@@ -13,29 +13,13 @@ use crate::flow::event::{DeviceName, Event, Frequency, Kind};
 use crate::flow::is_in_demo;
 use crate::ir::{FuncId, Module};
 use crate::span::Place;
+use crate::words::Words;
 use crate::world::World;
 
 /// The size in bytes up to which a copy costs no more than the call itself (`rules/SD601-created-then-moved.md` has measurements).
 const TINY: u64 = 128;
 
-/// Folders with copies of other projects.
-const VENDORED: [&str; 15] = [
-    "third_party",
-    "third-party",
-    "thirdparty",
-    "3rd_party",
-    "3rdparty",
-    "_vendor",
-    "vendor",
-    "vendored",
-    "vendors",
-    "extern",
-    "external",
-    "externals",
-    "externs",
-    "submodule",
-    "submodules",
-];
+static VENDORED: Words = Words::of("folders with other projects");
 
 /// Sets the confidence of a finding about an event.
 pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
@@ -173,9 +157,8 @@ fn varies(event: &Event) -> Option<&str> {
 
 /// Is the file in a folder with copies of other projects, in its own project or in the project around it?
 fn is_vendored(path: &Path, root: &Path) -> bool {
-    let held = |below: &Path| {
-        below.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
-    };
+    let held =
+        |below: &Path| below.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.has(c)));
     let below = path.strip_prefix(root).ok().and_then(Path::parent);
     if below.is_some_and(held) {
         return true;

@@ -12,7 +12,10 @@ use crate::rules::shared::assumptions::assume_no_cuda;
 use crate::rules::shared::code::{quoted, text};
 use crate::rules::shared::events::{finding, with_stack};
 use crate::rules::shared::test_code::in_tests;
+use crate::words::Words;
 use crate::world::World;
+
+static OTHER_BACK_ENDS: Words = Words::of("back ends other than CUDA");
 
 pub(super) const CODE: Code = Code(105);
 pub(super) struct Rule;
@@ -25,7 +28,7 @@ impl Check for Rule {
             return None;
         }
         // Checkpoints of other back ends have no CUDA tensors.
-        if ["xla", "mps", "npu", "hpu", "xpu"].iter().any(|b| written_for(event.place, b, cx)) {
+        if OTHER_BACK_ENDS.all().iter().any(|b| written_for(event.place, b, cx)) {
             return None;
         }
         let (function, read) =

@@ -28,7 +28,10 @@ use crate::rules::shared::file::File;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
+
+static WITHOUT_NAMES: Words = Words::of("use parameters without their names");
 
 pub(super) const CODE: Code = Code(210);
 pub(super) struct Rule;
@@ -98,8 +101,13 @@ struct Names {
 
 impl Names {
     fn new(file: &File<'_>) -> Self {
-        let [device, location, torch_device] = ["device", "map_location", "torch_device"].map(Sym::new);
-        Self { device, location, torch_device, objects_have_one: file.ir.has_attribute(device) }
+        let device = Sym::new("device");
+        Self {
+            device,
+            location: Sym::new("map_location"),
+            torch_device: Sym::new("torch_device"),
+            objects_have_one: file.ir.has_attribute(device),
+        }
     }
 
     fn is_given(&self, param: &Param) -> bool {
@@ -174,7 +182,7 @@ impl File<'_> {
         self.inside(function).any(|(_, e, _)| match e {
             Expr::Var(Var::Local(s)) => s == slot,
             Expr::Var(Var::Enclosing { slot: s, .. }) => s == slot,
-            Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "locals" | "super" | "__class__"),
+            Expr::Var(Var::Unbound(n)) => WITHOUT_NAMES.has(n.as_str()),
             _ => false,
         })
     }

@@ -9,6 +9,7 @@ use crate::rules::shared::file::{File, assigned_to_own};
 use crate::rules::shared::module_device::module_device;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(307);
@@ -20,8 +21,7 @@ impl Check for Rule {
     }
 }
 
-/// Methods with which a class can update the attribute when it is moved.
-const FOLLOWING: &[&str] = &["to", "cuda", "cpu", "_apply"];
+static FOLLOWING: Words = Words::of("methods that move a module");
 
 /// SD307 stale-device-attribute
 fn remembered(cx: &Context<'_>) -> Vec<Finding> {
@@ -32,7 +32,7 @@ fn remembered(cx: &Context<'_>) -> Vec<Finding> {
     }
     for (key, class) in file.classes() {
         if is_module_class(cx.program, key)
-            && !class.methods.iter().any(|(name, _)| FOLLOWING.contains(&name.as_str()))
+            && !class.methods.iter().any(|(name, _)| FOLLOWING.has(name.as_str()))
         {
             found.extend(file.of_class(class));
         }

@@ -11,7 +11,16 @@ use crate::rules::check::{Check, Context};
 use crate::rules::shared::code::quoted;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
+use crate::words::Words;
 use crate::world::World;
+
+static IN_A_TEXT: Words = Words::of("look for a text");
+static BY_PATTERN: Words = Words::of("look for a pattern");
+static ASKS_FOR_CLASS: Words = Words::of("ask for a class");
+static AS_TEXT: Words = Words::of("make a text of an object");
+static TEXT_OF_ERROR: Words = Words::of("text of an exception");
+static BROAD: Words = Words::of("may catch out-of-memory errors");
+static ERROR_NAMES: Words = Words::of("names of exceptions");
 
 pub(super) const CODE: Code = Code(502);
 pub(super) struct Rule;
@@ -90,10 +99,8 @@ fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
             let call = ir.call(c);
             let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
             match (name.as_str(), call.args) {
-                ("startswith" | "endswith" | "find" | "count" | "index", [words, ..]) => {
-                    Some((words.value, base))
-                }
-                ("search" | "match" | "findall", [words, text, ..]) => Some((words.value, text.value)),
+                (name, [words, ..]) if IN_A_TEXT.has(name) => Some((words.value, base)),
+                (name, [words, text, ..]) if BY_PATTERN.has(name) => Some((words.value, text.value)),
                 _ => None,
             }
         }
@@ -152,7 +159,7 @@ fn asks_before(ir: &Module, words: Span) -> bool {
     ir.exprs_of(function).any(|n| match ir.exprs[n] {
         Expr::Call(c) => {
             let call = ir.call(c);
-            let asks = |f: Sym| matches!(f.as_str(), "isinstance" | "issubclass" | "getattr");
+            let asks = |f: Sym| ASKS_FOR_CLASS.has(f.as_str());
             matches!(ir.expr(call.func), Expr::Var(Var::Unbound(f)) if asks(f))
                 && ir.expr_spans[n].start < words.start
                 && call.args.get(1).is_some_and(|a| named(a.value))
@@ -210,7 +217,7 @@ impl Texts<'_> {
                 let call = ir.call(c);
                 let first = call.args.first().map(|a| a.value);
                 match ir.expr(call.func) {
-                    Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "str" | "repr" | "format") => {
+                    Expr::Var(Var::Unbound(n)) if AS_TEXT.has(n.as_str()) => {
                         first.is_some_and(|x| self.is_exception(x) || self.is_message(x, depth + 1))
                     }
                     Expr::Attr { name, .. } if name.as_str() == "format_exc" => true,
@@ -228,9 +235,7 @@ impl Texts<'_> {
             Expr::Format(parts) => ir.list(parts).iter().any(|&p| self.is_exception(p)),
             Expr::Index { base, .. } => self.is_message(base, depth + 1),
             Expr::Walrus(id) => self.is_message(ir.walrus(id).value, depth + 1),
-            Expr::Attr { base, name } => {
-                matches!(name.as_str(), "args" | "message" | "msg") && self.is_exception(base)
-            }
+            Expr::Attr { base, name } => TEXT_OF_ERROR.has(name.as_str()) && self.is_exception(base),
             Expr::IfElse(id) => {
                 let IfElse { then, orelse, .. } = ir.if_else(id);
                 self.is_message(then, depth + 1) || self.is_message(orelse, depth + 1)
@@ -318,12 +323,7 @@ impl Texts<'_> {
     }
 
     fn is_broad(&self, types: ExprId) -> bool {
-        let broad = |e: ExprId| {
-            matches!(
-                self.last_name(e),
-                Some("RuntimeError" | "Exception" | "BaseException" | "AcceleratorError")
-            )
-        };
+        let broad = |e: ExprId| self.last_name(e).is_some_and(|name| BROAD.has(name));
         match self.ir.expr(types) {
             Expr::Tuple(list) => self.ir.list(list).iter().any(|&e| broad(e)),
             _ => broad(types),
@@ -345,7 +345,7 @@ impl Texts<'_> {
                 && function.span.contains(ir.expr_spans[n])
                 && matches!(call.args, [x, class] if ir.expr(x.value) == Expr::Var(Var::Local(param.slot)) && says(self.last_name(class.value)))
         });
-        tested || matches!(param.name.as_str(), "e" | "err" | "error" | "ex" | "exc" | "exception")
+        tested || ERROR_NAMES.has(param.name.as_str())
     }
 
     fn last_name(&self, e: ExprId) -> Option<&'static str> {

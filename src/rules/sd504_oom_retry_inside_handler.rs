@@ -8,7 +8,15 @@ use crate::rules::shared::code::quoted;
 use crate::rules::shared::file::File;
 use crate::span::{Place, Span};
 use crate::torch;
+use crate::words::Words;
 use crate::world::World;
+
+static BROAD: Words = Words::of("may catch and retry out-of-memory errors");
+static IDLE: Words = Words::of("functions that do no work on a device");
+static IDLE_IN_TORCH: Words = Words::of("methods that do little work on a device");
+static PROGRESS: Words = Words::of("report progress");
+static IDLE_MODULES: Words = Words::of("modules that do no work on a device");
+static MANAGES_DEVICES: Words = Words::of("modules that manage devices");
 
 pub(super) const CODE: Code = Code(504);
 pub(super) struct Rule;
@@ -103,7 +111,7 @@ impl File<'_> {
         if names.contains(&"OutOfMemoryError") {
             return true;
         }
-        let broad = names.iter().any(|n| matches!(*n, "RuntimeError" | "Exception" | "AcceleratorError"));
+        let broad = names.iter().any(|n| BROAD.has(n));
         broad && self.asked(handler).is_some()
     }
 
@@ -177,88 +185,14 @@ impl File<'_> {
 
     /// May the callable do work on a device? Functions that log, wait or clean up do not.
     fn works(&self, callee: ExprId) -> bool {
-        const IDLE: &[&str] = &[
-            "print",
-            "len",
-            "str",
-            "int",
-            "float",
-            "range",
-            "min",
-            "max",
-            "list",
-            "tuple",
-            "isinstance",
-            "repr",
-            "append",
-            "extend",
-            "format",
-            "join",
-            "warn",
-            "warning",
-            "info",
-            "debug",
-            "error",
-            "exception",
-            "log",
-            "write",
-            "update",
-            "sleep",
-            "time",
-            "perf_counter",
-            "empty_cache",
-            "collect",
-            "synchronize",
-            "item",
-            "size",
-            "get",
-            "items",
-            "keys",
-            "values",
-            "zero_grad",
-            "lower",
-            "set_postfix",
-            "add_scalar",
-            "dim",
-            "split",
-            "chunk",
-            "memory_allocated",
-            "max_memory_allocated",
-            "reset_peak_memory_stats",
-            "enumerate",
-            "zip",
-            "sum",
-            "abs",
-            "set_description",
-            "next",
-            "iter",
-            "close",
-            "flush",
-            "eval",
-            "train",
-            "type",
-        ];
-        if self.last_name(callee).is_some_and(|n| IDLE.contains(&n)) {
+        let idle = |name: &str| IDLE.has(name) || IDLE_IN_TORCH.has(name) || PROGRESS.has(name);
+        if self.last_name(callee).is_some_and(idle) {
             return false;
         }
         match self.cx.program.resolve_expr(self.module, callee) {
             Some(Resolved::External(path)) => {
                 let text = path.as_str();
-                ![
-                    "builtins.",
-                    "gc.",
-                    "time.",
-                    "logging.",
-                    "torch.cuda.",
-                    "torch.get_device_module",
-                    "torch.accelerator.",
-                    "os.",
-                    "sys.",
-                    "warnings.",
-                    "math.",
-                ]
-                .iter()
-                .any(|p| text.starts_with(p))
+                !IDLE_MODULES.starts(text) && !MANAGES_DEVICES.starts(text)
             }
             Some(Resolved::Class(_)) => false,
             _ => true,

@@ -12,6 +12,7 @@ use crate::rules::shared::events::with_stack;
 use crate::rules::shared::naming::Spot;
 use crate::rules::shared::test_code::{has_tests, in_tests};
 use crate::rules::shared::transfers::transfer;
+use crate::words::Words;
 
 pub(super) const CODE: Code = Code(601);
 pub(super) struct Rule;
@@ -44,32 +45,8 @@ impl Check for Rule {
     }
 }
 
-/// The functions that take `device=` and make the whole tensor there.
-const FACTORIES: &[&str] = &[
-    "zeros",
-    "ones",
-    "full",
-    "empty",
-    "eye",
-    "arange",
-    "linspace",
-    "logspace",
-    "rand",
-    "randn",
-    "randint",
-    "randperm",
-    "zeros_like",
-    "ones_like",
-    "full_like",
-    "empty_like",
-    "rand_like",
-    "randn_like",
-    "randint_like",
-    "hann_window",
-    "hamming_window",
-    "tensor",
-    "as_tensor",
-];
+static FACTORIES: Words = Words::of("make the whole tensor on a device");
+static FIX_THE_DEVICE: Words = Words::of("options that fix the device");
 
 /// The line with `device=` in the call that creates the tensor.
 fn made_there(cx: &Context<'_>, transfer: &CallAt<'_>, counted: bool) -> Option<String> {
@@ -86,12 +63,11 @@ fn made_there(cx: &Context<'_>, transfer: &CallAt<'_>, counted: bool) -> Option<
         };
         if let Some(path) = call.function() {
             let name = path.strip_prefix("torch.")?;
-            break Some(call).filter(|_| FACTORIES.contains(&name))?;
+            break Some(call).filter(|_| FACTORIES.has(name))?;
         }
         made = call.receiver()?;
     };
-    let elsewhere = ["generator", "out", "pin_memory"];
-    if elsewhere.into_iter().any(|name| factory.argument(usize::MAX, name).is_some()) {
+    if FIX_THE_DEVICE.all().iter().any(|name| factory.argument(usize::MAX, name).is_some()) {
         return None;
     }
     let code = format!("{}{}", factory.with_argument("device", &device)?, factory.rest_of(whole));

@@ -5,6 +5,7 @@ use crate::flow::event::{Event, Kind, Misplaced};
 use crate::rules::check::{Check, Context};
 use crate::rules::shared::code::{self, quoted};
 use crate::rules::shared::events::{finding, with_stack};
+use crate::words::Words;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(801);
@@ -59,12 +60,12 @@ fn meant(text: &str) -> Option<String> {
     let index: String = lower[letters.len()..].chars().filter(char::is_ascii_digit).collect();
     let kind = match letters {
         "gpu" | "nvidia" => "cuda",
-        _ => KINDS.into_iter().find(|kind| strsim::osa_distance(kind, letters) <= 1)?,
+        _ => KINDS.all().iter().copied().find(|kind| strsim::osa_distance(kind, letters) <= 1)?,
     };
     Some(if index.is_empty() || kind == "cpu" { kind.to_owned() } else { format!("{kind}:{index}") })
 }
 
-const KINDS: [&str; 4] = ["cuda", "cpu", "mps", "xpu"];
+static KINDS: Words = Words::of("common device types");
 
 /// SD801 invalid-device-string: a value that is no device string
 fn misplaced(event: &Event, cx: &Context<'_>) -> Option<Finding> {

@@ -8,6 +8,7 @@ use crate::rules::shared::file::File;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
+use crate::words::Words;
 use crate::world::World;
 
 pub(super) const CODE: Code = Code(803);
@@ -19,8 +20,7 @@ impl Check for Rule {
     }
 }
 
-/// Back ends for which programs have flags.
-const BACK_ENDS: &[&str] = &["cuda", "mps", "xpu", "npu", "hpu", "mlu", "musa"];
+static BACK_ENDS: Words = Words::of("back ends with a flag");
 
 thread_local! {
     static CUDA: Answers = const { Answers::new() };
@@ -169,7 +169,7 @@ impl File<'_> {
     fn asked_for(&self, test: ExprId, then: ExprId) -> Option<(&'static str, bool)> {
         self.available(test).map(|back_end| (back_end, true)).or_else(|| {
             let flag = matches!(self.ir.expr(test), Expr::Attr { .. });
-            let named = BACK_ENDS.iter().copied().find(|b| self.names(then, b)).filter(|_| flag);
+            let named = BACK_ENDS.all().iter().copied().find(|b| self.names(then, b)).filter(|_| flag);
             named.map(|back_end| (back_end, false))
         })
     }

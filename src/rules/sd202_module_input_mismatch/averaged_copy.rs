@@ -14,7 +14,10 @@ use crate::rules::shared::file::{File, is_self};
 use crate::rules::shared::naming::is_short;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
+
+static BRINGS: Words = Words::of("may bring weights together");
 
 /// SD202 module-input-mismatch, about averaged weights
 pub(super) fn left(cx: &Context<'_>) -> Vec<Finding> {
@@ -148,7 +151,7 @@ impl File<'_> {
                 let has = |part| call.args.iter().any(|a| weights(a.value, part));
                 self.ir.is_builtin(call.func, "zip") && has(model) && has(copy)
             });
-            let brings = |e: Expr| matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "to" | "cuda" | "cpu" | "device" | "copy_"));
+            let brings = |e: Expr| matches!(e, Expr::Attr { name, .. } if BRINGS.has(name.as_str()));
             zipped && !self.inside(method).any(|(_, e, _)| brings(e))
         })
     }

@@ -8,6 +8,9 @@ use crate::rules::check::Context;
 use crate::rules::shared::meeting_words::{Side, is_function, layer, sentence};
 use crate::rules::shared::naming::{Spot, is_short};
 use crate::span::{Place, Span};
+use crate::words::Words;
+
+static OPERATORS: Words = Words::of("operators that need parentheses");
 
 /// A module and its input, by their names at the call.
 pub(super) struct Input {
@@ -134,12 +137,8 @@ pub(super) fn called_module(site: Place, cx: &Context<'_>) -> Option<String> {
 /// Can a method be called on the code without parentheses?
 fn is_postfix(said: &str) -> bool {
     let code = said.trim_matches('`');
-    let operators = [" + ", " - ", " * ", " / ", " @ ", " if ", " or ", " and "];
     let outside = code.split(['(', '[']).next().unwrap_or_default();
-    said.starts_with('`')
-        && code.ends_with([')', ']'])
-        && !outside.is_empty()
-        && !operators.iter().any(|op| code.contains(op))
+    said.starts_with('`') && code.ends_with([')', ']']) && !outside.is_empty() && !OPERATORS.is_part_of(code)
 }
 
 fn is_name(text: &str) -> bool {

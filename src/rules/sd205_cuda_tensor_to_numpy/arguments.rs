@@ -13,7 +13,14 @@ use crate::rules::shared::naming::is_short;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
+
+static TYPE_ERRORS: Words = Words::of("catch type errors");
+static HARMLESS: Words = Words::of("ask nothing about devices");
+static IN_TESTS: Words = Words::of("tell a device in a test");
+static BY_DEVICE: Words = Words::of("depend on the device of a tensor");
+static TO_HOST: Words = Words::of("may bring a tensor to the CPU");
 
 /// SD205 cuda-tensor-to-numpy, about arguments
 pub(super) fn to_numpy(cx: &Context<'_>) -> Vec<Finding> {
@@ -121,9 +128,7 @@ impl File<'_> {
 
     fn takes_type_errors(&self, types: ExprId) -> bool {
         let one = |n: usize| match self.ir.exprs[n] {
-            Expr::Var(Var::Unbound(name)) => {
-                matches!(name.as_str(), "TypeError" | "Exception" | "BaseException")
-            }
+            Expr::Var(Var::Unbound(name)) => TYPE_ERRORS.has(name.as_str()),
             _ => false,
         };
         self.ir.exprs_in(types).any(one)
@@ -131,15 +136,12 @@ impl File<'_> {
 
     /// Does a test mention devices, or ask something unknown about the variable?
     fn tells_where(&self, test: ExprId, slot: Slot) -> bool {
-        const HARMLESS: &[&str] = &["isinstance", "len", "hasattr"];
         self.ir.exprs_in(test).any(|n| match self.ir.exprs[n] {
-            Expr::Attr { name, .. } => {
-                matches!(name.as_str(), "is_available" | "is_cuda" | "is_cpu" | "device" | "type")
-            }
+            Expr::Attr { name, .. } => IN_TESTS.has(name.as_str()),
             Expr::Str(s) => s.as_str() == "cpu" || s.as_str().starts_with("cuda"),
             Expr::Call(call) => {
                 let call = self.ir.call(call);
-                let known = HARMLESS.iter().any(|name| self.ir.is_builtin(call.func, name))
+                let known = HARMLESS.all().iter().any(|name| self.ir.is_builtin(call.func, name))
                     || matches!(self.cx.program.resolve_expr(self.module, call.func),
                         Some(Resolved::External(path)) if path.as_str().starts_with("torch."));
                 !known && call.args.iter().any(|a| self.ir.expr(a.value) == Expr::Var(Var::Local(slot)))
@@ -158,7 +160,7 @@ impl File<'_> {
         self.inside(function).any(|(n, e, _)| match e {
             Expr::Attr { base, .. } => {
                 let n = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-                of_it(n, &["is_cuda", "is_cpu", "cpu", "get_device", "to"]) || of_it(base, &["device"])
+                of_it(n, BY_DEVICE.all()) || of_it(base, &["device"])
             }
             Expr::Compare { left, right, .. } => of_it(left, &["device"]) || of_it(right, &["device"]),
             _ => false,
@@ -252,7 +254,7 @@ impl File<'_> {
     fn speaks_of_host(&self, m: ModIdx, f: FuncId) -> bool {
         let ir = &self.cx.program.get(m).ir;
         ir.exprs_of(ir.function(f)).any(|n| match ir.exprs[n] {
-            Expr::Attr { name, .. } => matches!(name.as_str(), "cpu" | "numpy" | "to"),
+            Expr::Attr { name, .. } => TO_HOST.has(name.as_str()),
             Expr::Str(s) => s.as_str() == "cpu",
             _ => false,
         })

@@ -12,10 +12,13 @@ use crate::rules::shared::offloading::offloads;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
 
-/// Functions that draw random numbers and reject a generator on another device.
-const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
+static DRAWS: Words = Words::of("draw on the device of a generator");
+static BACK: Words = Words::of("bring values to the CPU");
+static NUMBERS: Words = Words::of("make numbers");
+static DESCRIBES: Words = Words::of("tell the shape or type");
 
 /// The functions of a file that draw with a generator from their caller.
 pub(super) fn drawn(cx: &Context<'_>) -> Vec<Finding> {
@@ -169,19 +172,17 @@ impl Draws<'_> {
 
     /// Is the value created from a tensor in `there`, other than from its shape, and not moved back?
     fn is_there(&self, value: ExprId, there: &[Slot]) -> bool {
-        const BACK: &[&str] = &["cpu", "numpy", "item", "tolist"];
-        const NUMBERS: &[&str] = &["int", "float", "len", "range"];
         let ir = self.file.ir;
         let back = ir.exprs_in(value).any(|n| match ir.exprs[n] {
-            Expr::Attr { name, .. } => BACK.contains(&name.as_str()),
-            Expr::Var(Var::Unbound(name)) => NUMBERS.contains(&name.as_str()),
+            Expr::Attr { name, .. } => BACK.has(name.as_str()),
+            Expr::Var(Var::Unbound(name)) => NUMBERS.has(name.as_str()),
             Expr::Str(place) => place.as_str() == "cpu",
             _ => false,
         });
         let of_shape = |n: usize| {
             ir.exprs_in(value).any(|m| {
                 matches!(ir.exprs[m], Expr::Attr { base, name } if base.0 as usize == n
-                    && matches!(name.as_str(), "shape" | "size" | "dtype" | "ndim" | "dim" | "numel"))
+                    && DESCRIBES.has(name.as_str()))
             })
         };
         !back
@@ -248,7 +249,7 @@ fn draws_with(file: &File<'_>, call: Call<'_>, slot: Slot) -> bool {
 /// Is it a call of PyTorch's own function?
 fn draws_itself(file: &File<'_>, call: Call<'_>) -> bool {
     matches!(file.cx.program.resolve_expr(file.module, call.func),
-        Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
+        Some(Resolved::External(path)) if DRAWS.has(path.as_str()))
 }
 
 /// Does it only run if a test has found Apple's device? There is no CUDA on such a machine.

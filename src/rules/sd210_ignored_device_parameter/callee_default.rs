@@ -1,5 +1,6 @@
 //! SD210 ignored-device-parameter: calls that omit the device of the function, so that the callee uses its own default.
 
+use super::elsewhere::PLAIN_DEVICES;
 use super::has_effect;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
@@ -147,7 +148,7 @@ impl File<'_> {
             written => written,
         };
         match written {
-            Expr::Str(s) if matches!(s.as_str(), "cpu" | "cuda" | "cuda:0") => Some(s),
+            Expr::Str(s) if PLAIN_DEVICES.has(s.as_str()) => Some(s),
             Expr::None if wanted.as_str() == "map_location" => Some(Sym::new("None")),
             _ => None,
         }

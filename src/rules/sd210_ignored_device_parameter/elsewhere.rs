@@ -11,6 +11,10 @@ use crate::rules::shared::file::File;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
+
+pub(super) static PLAIN_DEVICES: Words = Words::of("plain device strings");
+static SAME_ANYWHERE: Words = Words::of("tell what is the same on each device");
 
 /// The message for a factory without `device=`.
 const MADE: &str = "this tensor is made on the CPU";
@@ -67,21 +71,7 @@ impl File<'_> {
         };
         empty
             || self.ir.exprs.iter().any(|e| match *e {
-                Expr::Attr { base, name } => {
-                    self.ir.span(base) == at
-                        && matches!(
-                            name.as_str(),
-                            "element_size"
-                                | "item"
-                                | "tolist"
-                                | "numpy"
-                                | "numel"
-                                | "is_floating_point"
-                                | "dtype"
-                                | "shape"
-                                | "size"
-                        )
-                }
+                Expr::Attr { base, name } => self.ir.span(base) == at && SAME_ANYWHERE.has(name.as_str()),
                 _ => false,
             })
     }
@@ -94,7 +84,7 @@ impl File<'_> {
     }
 
     fn elsewhere(&self, call: Call<'_>, param: Sym) -> Option<&'static str> {
-        let literal = |e: ExprId| matches!(self.ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cpu" | "cuda" | "cuda:0"));
+        let literal = |e: ExprId| matches!(self.ir.expr(e), Expr::Str(s) if PLAIN_DEVICES.has(s.as_str()));
         if let Expr::Attr { name, .. } = self.ir.expr(call.func) {
             match name.as_str() {
                 // Code that chooses the current GPU defines what `.cuda()` means.

@@ -1,5 +1,6 @@
 //! SD210 ignored-device-parameter: whether the argument for a parameter has an effect.
 
+use super::WITHOUT_NAMES;
 use crate::ir::{
     ArgKind, Call, CmpOp, Expr, ExprId, FuncId, Function, IfElse, Module, Param, Slot, Stmt, UnaryOp, Var,
 };
@@ -34,7 +35,7 @@ fn matters(program: &Program, m: ModIdx, f: FuncId, param: &Param, given: Given<
     let body = function.exprs.start..function.exprs.end;
     let reads = |e: Expr| match e {
         Expr::Var(Var::Local(slot) | Var::Enclosing { slot, .. }) => slot == param.slot,
-        Expr::Var(Var::Unbound(name)) => matches!(name.as_str(), "locals" | "super" | "__class__"),
+        Expr::Var(Var::Unbound(name)) => WITHOUT_NAMES.has(name.as_str()),
         _ => false,
     };
     let tests = Tests { ir, function, given };

@@ -9,21 +9,10 @@ use crate::rules::shared::calls::CallAt;
 use crate::rules::shared::code::quotable;
 use crate::rules::shared::file::File;
 use crate::span::Span;
+use crate::words::Words;
 use crate::world::World;
 
-/// Functions that take a device, and otherwise use the current GPU.
-const OF_ONE_DEVICE: &[&str] = &[
-    "torch.cuda.synchronize",
-    "torch.cuda.memory_allocated",
-    "torch.cuda.max_memory_allocated",
-    "torch.cuda.memory_reserved",
-    "torch.cuda.max_memory_reserved",
-    "torch.cuda.reset_peak_memory_stats",
-    "torch.cuda.mem_get_info",
-    "torch.cuda.get_device_name",
-    "torch.cuda.get_device_properties",
-    "torch.cuda.get_device_capability",
-];
+static OF_ONE_DEVICE: Words = Words::of("use the current GPU by default");
 
 /// A function and one of its parameters.
 struct Look<'a> {
@@ -132,7 +121,7 @@ impl Look<'_> {
             match self.file.cx.program.resolve_expr(self.file.module, call.func) {
                 Some(Resolved::External(path))
                     if call.args.is_empty()
-                        && OF_ONE_DEVICE.contains(&path.as_str())
+                        && OF_ONE_DEVICE.has(path.as_str())
                         && !self.is_the_current_one(at) =>
                 {
                     Some((at, path))

@@ -7,14 +7,14 @@ use crate::link::{ClassKey, Resolved};
 use crate::rules::shared::file::{File, given_to_own, is_self};
 use crate::rules::shared::naming::is_short;
 use crate::sym::Sym;
+use crate::words::Words;
 
-/// Names of parameters for a device or its index.
-const NAMES: &[&str] = &["device", "torch_device", "device_id", "gpu_id", "gpu"];
+static NAMES: Words = Words::of("names of device parameters");
 
 /// `def offload(self, gpu_id=0): self.encoder.offload()`, where the method of `encoder` also takes `gpu_id`.
 pub(super) fn without_it(file: &File<'_>, function: &Function) -> Option<Finding> {
     let class = function.class?;
-    let given = function.params.iter().find(|p| NAMES.contains(&p.name.as_str()))?;
+    let given = function.params.iter().find(|p| NAMES.has(p.name.as_str()))?;
     if file.mentions(function, given.slot) {
         return None;
     }

@@ -6,6 +6,9 @@ use crate::flow::is_module_class;
 use crate::ir::{Call, Expr, ExprId, Function, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
+use crate::words::Words;
+
+static REGISTERED: Words = Words::of("make a tensor move along");
 
 impl File<'_> {
     /// Is the new object, under any name, registered with a module, so that it moves with it, or copied into the elements of a tensor?
@@ -19,9 +22,7 @@ impl File<'_> {
             let Expr::Call(c) = e else { return false };
             let call = self.ir.call(c);
             at.end >= made.end
-                && self.ir.last_name(call.func).is_some_and(|name| {
-                    matches!(name.as_str(), "register_buffer" | "register_parameter" | "Parameter" | "Buffer")
-                })
+                && self.ir.last_name(call.func).is_some_and(|name| REGISTERED.has(name.as_str()))
                 && call.args.iter().any(|a| is_it(a.value))
         });
         let body = self.ir.stmts_of(function);

@@ -5,6 +5,9 @@ use crate::finding::Finding;
 use crate::ir::{Expr, ExprId, Function, IfElse, Param, Stmt, StmtId, Var};
 use crate::link::Resolved;
 use crate::rules::shared::file::File;
+use crate::words::Words;
+
+static CHOICES: Words = Words::of("plain device strings with mps");
 
 impl File<'_> {
     /// `device = torch.device("cuda" if … else "cpu")`, before the function has read the parameter.
@@ -39,7 +42,7 @@ impl File<'_> {
     /// Is it `"cuda"`, `torch.device(…)`, or a choice between two of these?
     pub(super) fn chooses_device(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
-            Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),
+            Expr::Str(s) => CHOICES.has(s.as_str()),
             Expr::IfElse(id) => {
                 let IfElse { then, orelse, .. } = self.ir.if_else(id);
                 self.chooses_device(then) && self.chooses_device(orelse)

@@ -13,6 +13,9 @@ use crate::rules::shared::offloading::{EXECUTION, offloads, says_order};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
+
+static ABOUT_DEVICE: Words = Words::of("methods about the own device");
 
 /// `x.to(self.device)` in a method with a parameter `device`.
 pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
@@ -67,9 +70,8 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
 /// function with such an argument. The same for their parts: `x.to(self.vae.device)`. Also returns the name of the object whose device is
 /// read.
 pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<(String, Finding)> {
-    let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
-        || function.name.as_str().contains("offload");
-    if moves {
+    let name = function.name.as_str();
+    if ABOUT_DEVICE.has(name) || name == EXECUTION || name.contains("offload") {
         return None;
     }
     // Most classes have no such device, and it is faster to check that first.

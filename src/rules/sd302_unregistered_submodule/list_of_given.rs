@@ -4,12 +4,16 @@
 //! none of them. The finding requires that the module calls the elements of the list. This shows that they are parts of it, and not left
 //! out on purpose.
 
+use super::list_of_resolved::SEQUENCES;
 use crate::finding::Finding;
 use crate::ir::{Class, Expr, ExprId, FuncId, Function, Param, ParamKind, Slot, Stmt, Var};
 use crate::rules::check::Context;
 use crate::rules::shared::file::{File, is_self};
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static LOOKS: Words = Words::of("read a list");
 
 /// SD302 unregistered-submodule, about modules from the caller
 pub(super) fn kept(cx: &Context<'_>) -> Vec<Finding> {
@@ -48,14 +52,13 @@ impl File<'_> {
 
     /// `super().__init__(*parts)`, `nn.ModuleList(parts)`: does the function pass them to other code, which may register them?
     fn are_handed_on(&self, function: &Function, given: &[Slot]) -> bool {
-        const LOOKS: &[&str] = &["list", "tuple", "enumerate", "zip", "len"];
         let ir = self.ir;
         let keeps = |func: ExprId| match ir.expr(func) {
             Expr::Attr { base, name } => {
                 name.as_str() == "append"
                     && matches!(ir.expr(base), Expr::Attr { base, .. } if is_self(ir, base))
             }
-            _ => LOOKS.iter().any(|name| ir.is_builtin(func, name)),
+            _ => LOOKS.all().iter().any(|name| ir.is_builtin(func, name)),
         };
         let mentions: Vec<Span> = self
             .inside(function)
@@ -76,9 +79,7 @@ impl File<'_> {
         };
         match (self.ir.last_name(base).map(Sym::as_str), item) {
             (Some("Optional"), Some(item)) => self.says_modules(item),
-            (Some("list" | "List" | "tuple" | "Tuple" | "Sequence" | "Iterable"), Some(item)) => {
-                self.is_weighty_class(item)
-            }
+            (Some(name), Some(item)) if SEQUENCES.has(name) => self.is_weighty_class(item),
             _ => false,
         }
     }

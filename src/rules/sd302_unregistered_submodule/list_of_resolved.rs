@@ -19,24 +19,16 @@ use crate::rules::shared::file::{File, is_self};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
 use crate::world::World;
 
-/// Methods of a class that moves, registers or lists its parts itself.
-static OWN_BOOKS: LazyLock<[Sym; 8]> = LazyLock::new(|| {
-    ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules", "add_module"]
-        .map(Sym::new)
-});
-/// Methods that register a part in other ways than by an attribute.
-const REGISTERING: &[&str] = &[
-    "add_module",
-    "register_module",
-    "setattr",
-    "__setattr__",
-    "ModuleList",
-    "ModuleDict",
-    "Sequential",
-    "_modules",
-];
+static MOVE_OR_LIST: Words = Words::of("methods that move or list parts");
+static REGISTERING: Words = Words::of("register a part without an attribute");
+pub(super) static SEQUENCES: Words = Words::of("types of sequences");
+
+/// The methods of a class that moves, registers or lists its parts itself.
+static OWN_BOOKS: LazyLock<Vec<Sym>> =
+    LazyLock::new(|| MOVE_OR_LIST.all().iter().map(|name| Sym::new(name)).collect());
 
 /// SD302 unregistered-submodule, about modules from a resolver
 pub(super) fn resolved(cx: &Context<'_>) -> Vec<Finding> {
@@ -115,7 +107,7 @@ impl File<'_> {
                 Expr::Var(Var::Global(_)) => self.ir.variable_of(ExprId(n)),
                 _ => None,
             };
-            name.is_some_and(|name| REGISTERING.contains(&name.as_str()))
+            name.is_some_and(|name| REGISTERING.has(name.as_str()))
         })
     }
 
@@ -129,7 +121,7 @@ impl File<'_> {
         };
         match (name.as_str(), item) {
             ("Optional", Some(item)) => self.says_modules_or_names(item),
-            ("list" | "List" | "tuple" | "Tuple" | "Sequence" | "Iterable", Some(item)) => {
+            (name, Some(item)) if SEQUENCES.has(name) => {
                 let mut kinds = Vec::new();
                 self.kinds(item, &mut kinds);
                 kinds.iter().any(|&k| self.is_text(k))

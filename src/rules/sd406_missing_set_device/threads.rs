@@ -17,6 +17,7 @@ use crate::rules::shared::file::{File, is_self};
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
 
 /// The largest number of functions that the rule follows from the start of a thread.
@@ -29,23 +30,21 @@ const POOLS: &[(&str, usize)] = &[
     ("concurrent.futures.thread.ThreadPoolExecutor", 2),
     ("multiprocessing.pool.ThreadPool", 1),
 ];
-/// Methods of a pool that take the function to run.
-const SUBMITS: &[&str] =
-    &["submit", "map", "apply", "apply_async", "map_async", "imap", "imap_unordered", "starmap"];
 
-/// Functions that choose the current device of the calling thread.
-const CHOICES: &[&str] =
-    &["torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx"];
+static SUBMITS: Words = Words::of("run a function in a pool");
+static THREADS: Words = Words::of("classes that start threads");
+static CHOICES: Words = Words::of("choose the GPU of a thread");
+static FOR_A_BLOCK: Words = Words::of("change the device for a block");
 
 /// SD406 missing-set-device, of threads
 pub(super) fn started(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
-    let threads = ["Thread", "ThreadPoolExecutor", "ThreadPool"].map(Sym::new);
+    let mut threads = THREADS.all().iter().map(|name| Sym::new(name));
     let speaks = |name: Sym| {
         file.ir.has_attribute(name)
             || file.ir.functions.first().is_some_and(|module| module.slots.contains(&name))
     };
-    if !threads.into_iter().any(speaks) || in_tests(Place { file: cx.file, span: Span::default() }, cx) {
+    if !threads.any(speaks) || in_tests(Place { file: cx.file, span: Span::default() }, cx) {
         return Vec::new();
     }
     let calls = (0u32..).zip(file.ir.exprs.iter()).filter_map(|(n, e)| match *e {
@@ -80,7 +79,7 @@ impl File<'_> {
             || call.args.iter().any(|a| !matches!(a.kind, ArgKind::Positional | ArgKind::Keyword(_)));
         let pool = if prepared { None } else { self.named(at) }?;
         let given = |c: Call<'_>| match self.ir.expr(c.func) {
-            Expr::Attr { base, name } if SUBMITS.contains(&name.as_str()) && self.is_kept(pool, base) => {
+            Expr::Attr { base, name } if SUBMITS.has(name.as_str()) && self.is_kept(pool, base) => {
                 self.function_of(positional(c, 0)?)
             }
             _ => None,
@@ -135,10 +134,10 @@ impl File<'_> {
             let last = Sym::new(name.rsplit('.').next().unwrap_or(name));
             ir.has_attribute(last) || ir.functions.first().is_some_and(|f| f.slots.contains(&last))
         };
-        CHOICES.iter().any(speaks)
+        CHOICES.all().iter().any(speaks)
             && ir.calls().any(|call| {
                 let chooses = matches!(self.cx.program.resolve_expr(m, call.func),
-                    Some(Resolved::External(path)) if CHOICES.contains(&path.as_str()));
+                    Some(Resolved::External(path)) if CHOICES.has(path.as_str()));
                 let device = || positional(call, 0).or_else(|| keyword(call, "device"));
                 let around = (m, ir.function_around(call.func));
                 chooses
@@ -259,7 +258,7 @@ fn hangs_on_argument(ir: &Module, function: &Function, at: Span) -> bool {
 /// change the current device?
 fn chooses(ir: &Module, call: Call<'_>) -> bool {
     let named = ir.last_name(call.func).is_some_and(|name| match name.as_str() {
-        "device" | "stream" | "device_of" | "device_index" => !call.args.is_empty(),
+        name if FOR_A_BLOCK.has(name) => !call.args.is_empty(),
         other => other.contains("set_device") || other.contains("setDevice"),
     });
     // `torch.device("cuda:1")` only names a device.

@@ -13,10 +13,11 @@ use crate::rules::shared::code::{line_with, operand, quoted};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
 use crate::world::World;
 
-/// Additional names that show that the author has considered the graph.
-const ALSO: &[&str] = &["tolist", "backward", "is_grad_enabled"];
+static ALSO: Words = Words::of("names about the graph in an average");
+static MOMENTS: Words = Words::of("moments of a batch");
 
 /// SD505 graph-retained-by-accumulation, about averages in attributes
 pub(super) fn averaged(cx: &Context<'_>) -> Vec<Finding> {
@@ -114,7 +115,7 @@ impl Method<'_> {
         let moment = |e: ExprId| {
             self.method(e).is_some_and(|(base, name, _)| {
                 let given = matches!(ir.expr(base), Expr::Var(v) if params.contains(&v));
-                given && matches!(name, "mean" | "var" | "std" | "sum")
+                given && MOMENTS.has(name)
             })
         };
         let mut found = Vec::new();
@@ -166,7 +167,7 @@ impl Method<'_> {
         ir.exprs_of(self.function).any(|n| match ir.exprs[n] {
             Expr::Attr { name, .. } => {
                 let name = name.as_str();
-                THOUGHT_OF.contains(&name) || ALSO.contains(&name)
+                THOUGHT_OF.has(name) || ALSO.has(name)
             }
             Expr::Call(c) => {
                 matches!(ir.expr(ir.call(c).func), Expr::Var(Var::Unbound(n)) if n.as_str() == "float")

@@ -15,14 +15,13 @@ use crate::rules::check::Context;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
 use crate::world::World;
 
-/// Names that show that the author has considered the graph.
-pub(super) const THOUGHT_OF: &[&str] =
-    &["detach", "detach_", "no_grad", "inference_mode", "data", "set_grad_enabled", "item", "numpy"];
+pub(super) static THOUGHT_OF: Words = Words::of("names about the graph");
 
-/// PyTorch's modules that take a state and return a new one.
-const RECURRENT: &[&str] = &["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"];
+static RECURRENT: Words = Words::of("recurrent modules");
+static RETURNS_MODULE: Words = Words::of("methods that return the module");
 
 /// SD505 graph-retained-by-accumulation, about states
 pub(super) fn carried(cx: &Context<'_>) -> Vec<Finding> {
@@ -182,7 +181,7 @@ impl File<'_> {
         let Expr::Attr { name: state, .. } = ir.expr(state) else { return false };
         let is_it = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name, .. } if name == state);
         let detached = ir.exprs.iter().any(|e| match *e {
-            Expr::Attr { base, name } if THOUGHT_OF.contains(&name.as_str()) => {
+            Expr::Attr { base, name } if THOUGHT_OF.has(name.as_str()) => {
                 ir.exprs_in(base).any(|n| is_it(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
             }
             _ => false,
@@ -214,7 +213,7 @@ impl File<'_> {
         self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
             (around.contains(at) || heads.iter().any(|h| h.contains(at)))
                 && match *e {
-                    Expr::Attr { name, .. } => THOUGHT_OF.contains(&name.as_str()) && name.as_str() != "item",
+                    Expr::Attr { name, .. } => THOUGHT_OF.has(name.as_str()) && name.as_str() != "item",
                     // `retain_graph=True` keeps every graph.
                     Expr::Call(c) => self.ir.call(c).args.iter().any(|a| {
                         matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph")
@@ -230,8 +229,9 @@ impl File<'_> {
     fn is_recurrent(&self, call: Call<'_>) -> bool {
         let Some(made) = self.made_from(call.func) else { return false };
         match self.cx.program.resolve_expr(self.module, made) {
-            Some(Resolved::External(path)) => torch::module(path)
-                .is_some_and(|m| RECURRENT.iter().any(|r| m.name.as_str().ends_with(&format!(".{r}")))),
+            Some(Resolved::External(path)) => torch::module(path).is_some_and(|m| {
+                m.name.as_str().rsplit_once('.').is_some_and(|(_, name)| RECURRENT.has(name))
+            }),
             Some(Resolved::Class(key)) => {
                 let program = self.cx.program;
                 let module = program
@@ -245,8 +245,7 @@ impl File<'_> {
                 let ir = &program.get(m).ir;
                 let span = ir.function(f).span;
                 let cuts = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
-                    span.contains(at)
-                        && matches!(e, Expr::Attr { name, .. } if THOUGHT_OF.contains(&name.as_str()))
+                    span.contains(at) && matches!(e, Expr::Attr { name, .. } if THOUGHT_OF.has(name.as_str()))
                 });
                 module && !cuts
             }
@@ -258,8 +257,7 @@ impl File<'_> {
     fn gives_pairs(&self, call: Call<'_>) -> Option<bool> {
         let recurrent = |path: Sym| {
             let name = path.as_str().rsplit('.').next().unwrap_or_default();
-            (path.as_str().starts_with("torch.nn.") && RECURRENT.contains(&name))
-                .then(|| name.starts_with("LSTM"))
+            (path.as_str().starts_with("torch.nn.") && RECURRENT.has(name)).then(|| name.starts_with("LSTM"))
         };
         match self.cx.program.resolve_expr(self.module, self.made_from(call.func)?)? {
             Resolved::External(path) => recurrent(path),
@@ -298,9 +296,7 @@ impl File<'_> {
         loop {
             let Expr::Call(c) = self.ir.expr(value) else { return None };
             match self.ir.expr(self.ir.call(c).func) {
-                Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda" | "train" | "float") => {
-                    value = base
-                }
+                Expr::Attr { base, name } if RETURNS_MODULE.has(name.as_str()) => value = base,
                 _ => return Some(self.ir.call(c).func),
             }
         }

@@ -5,6 +5,7 @@ use crate::rules::check::Context;
 use crate::rules::shared::test_code::helps_tests;
 use crate::span::Place;
 use crate::torch;
+use crate::words::Words;
 
 /// The place to report: where the device is written, if known, and otherwise the use. Also returns the use if it is another place.
 pub fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place>) {
@@ -30,8 +31,7 @@ pub fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
     ir.functions_around(place.span).any(|f| named(ir.function(f).name.as_str()))
 }
 
-/// Words for accelerators in the names of files and classes.
-const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa", "sdaa"];
+static ACCELERATORS: Words = Words::of("accelerators in names");
 
 /// Have the callers of this function chosen an accelerator? The name of its file, class or base says so, or another function of the file
 /// refuses to run without one.
@@ -41,7 +41,7 @@ pub fn chosen(event: &Event, cx: &Context<'_>) -> bool {
             && (cx.refuses
                 || helps_tests(event.place, cx)
                 || for_accelerators(event.place, cx)
-                || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
+                || ACCELERATORS.all().iter().any(|name| written_for(event.place, name, cx)))
 }
 
 /// Does the event fail on a GPU other than the current one, rather than without a GPU?

@@ -8,6 +8,9 @@ use crate::rules::check::Context;
 use crate::rules::shared::test_code::in_tests;
 use crate::span::{Place, Span};
 use crate::torch::{self, Base};
+use crate::words::Words;
+
+static PREPARES_DATA: Words = Words::of("code that prepares data");
 
 /// Is the code a test? A test chooses the device of its fixtures and parameters.
 pub fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
@@ -63,18 +66,5 @@ fn host_code(place: Place, cx: &Context<'_>) -> bool {
 
 /// Common names of code that prepares data on the CPU.
 fn names_host_code(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    [
-        "collat",
-        "dataset",
-        "dataloader",
-        "loader",
-        "tokeniz",
-        "processor",
-        "preprocess",
-        "augment",
-        "__getitem__",
-    ]
-    .iter()
-    .any(|w| name.contains(w))
+    PREPARES_DATA.is_part_of(&name.to_ascii_lowercase())
 }

@@ -8,7 +8,11 @@ use crate::rules::check::Context;
 use crate::rules::shared::meetings::mismatch;
 use crate::rules::shared::naming::is_short;
 use crate::span::{Place, Span};
+use crate::words::Words;
 use crate::world::{Backend, World};
+
+static OPERATORS: Words = Words::of("operators between values");
+static COMPARISONS: Words = Words::of("comparisons that end like an assignment");
 
 /// The length of the longest operand that a message repeats.
 pub const MAX_OPERAND: usize = 50;
@@ -99,9 +103,8 @@ impl<'a> Side<'a> {
         let (Some(name), Some(decider)) = (&self.name, self.decider()) else { return false };
         let decider = decider.trim_matches('`');
         let rest = name.trim_matches('`').strip_prefix(decider);
-        let operators = [" + ", " - ", " * ", " / ", " @ ", " > ", " < "];
         rest.is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with(['.', '[']) && !operators.iter().any(|op| rest.contains(op))
+            rest.is_empty() || rest.starts_with(['.', '[']) && !OPERATORS.is_part_of(rest)
         })
     }
 
@@ -283,7 +286,7 @@ fn places(sides: &[Side<'_>; 2]) -> String {
 pub fn operation(what: &str, place: Place, cx: &Context<'_>) -> String {
     let sign = what.trim_matches('`');
     let sign = sign.rsplit(' ').next().filter(|_| sign.starts_with('.')).unwrap_or(sign);
-    let assigns = sign.ends_with('=') && !matches!(sign, "==" | "!=" | "<=" | ">=");
+    let assigns = sign.ends_with('=') && !COMPARISONS.has(sign);
     let text = cx.sources.text(place);
     let plain = is_short(text) && !text.contains('`');
     let whole = || {

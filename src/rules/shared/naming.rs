@@ -7,6 +7,9 @@ use crate::ir::{ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Function, 
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::rules::check::Context;
 use crate::span::{Place, Span};
+use crate::words::Words;
+
+static ASKED_OF_INPUT: Words = Words::of("asked of an input");
 
 /// The length of the longest text that a help repeats.
 const MAX_TEXT: usize = 60;
@@ -217,7 +220,7 @@ impl<'a> Spot<'a> {
             self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, at)| {
                 function.span.contains(*at)
                     && matches!(*e, Expr::Attr { base, name }
-                        if self.ir.expr(base) == var && matches!(name.as_str(), "shape" | "size" | "device"))
+                        if self.ir.expr(base) == var && ASKED_OF_INPUT.has(name.as_str()))
             })
         };
         let inputs = function.params.iter().skip(1);

@@ -7,6 +7,9 @@ use crate::rules::shared::functions::function_of;
 use crate::rules::shared::meetings::made;
 use crate::rules::shared::naming::Spot;
 use crate::span::Place;
+use crate::words::Words;
+
+static CONSTRUCTORS: Words = Words::of("methods that construct");
 
 /// Fixes for two tensors on different devices: create the CPU tensor on the device of the other one, or move it at the operation.
 pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> Vec<Remedy> {
@@ -39,7 +42,6 @@ pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Conte
 fn kept_by_constructor(made: Place, met: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(made.file) else { return false };
     let function = cx.program.get(module).ir.function_at(made.span);
-    let constructs =
-        function.is_some_and(|f| matches!(f.name.as_str(), "__init__" | "__post_init__" | "setup"));
+    let constructs = function.is_some_and(|f| CONSTRUCTORS.has(f.name.as_str()));
     constructs && function_of(made, cx) != function_of(met, cx)
 }

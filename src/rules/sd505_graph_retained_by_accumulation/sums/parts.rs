@@ -4,12 +4,10 @@ use super::super::expressions::{same, whole};
 use super::File;
 use crate::ir::{Block, Expr, ExprId, Stmt};
 use crate::span::{Place, Span};
+use crate::words::Words;
 
-/// Methods that store their argument beyond the step.
-const KEEPS: &[&str] = &["update", "append", "extend", "add", "put", "log"];
-
-/// Methods whose result has no graph.
-const CUTS: &[&str] = &["item", "detach", "tolist", "cpu"];
+static KEEPS: Words = Words::of("methods that keep their argument");
+static CUTS: Words = Words::of("take a value out of a step");
 
 impl File<'_> {
     /// Is it a loop over the parts of one step? The sum starts again outside the loop, where the gradients are set to zero, and the
@@ -83,13 +81,12 @@ impl File<'_> {
         self.calls().filter(|&(_, at)| around.contains(at)).any(|(call, _)| {
             let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
             let itself = same(ir, base, sum) || same(ir, base, whole(ir, sum));
-            KEEPS.contains(&name.as_str())
+            KEEPS.has(name.as_str())
                 && !itself
                 && call.args.iter().any(|a| {
                     let part = |n: usize| ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-                    let cut = |e: ExprId| {
-                        matches!(ir.expr(e), Expr::Attr { name, .. } if CUTS.contains(&name.as_str()))
-                    };
+                    let cut =
+                        |e: ExprId| matches!(ir.expr(e), Expr::Attr { name, .. } if CUTS.has(name.as_str()));
                     ir.exprs_in(a.value).any(|n| same(ir, part(n), sum))
                         && !ir.exprs_in(a.value).any(|n| cut(part(n)))
                 })
