@@ -112,6 +112,18 @@ fn what_only_the_demo_of_a_module_reaches_is_low() {
 }
 
 #[test]
+fn what_only_runs_after_another_failure_is_likely() {
+    let text = "import torch\n\nif torch.cuda.is_available():\n    net = torch.nn.Linear(2, 2).cuda()\n    \
+                out = net(torch.rand(3, 2))\n    print(torch.rand(2).cuda().numpy())\n";
+    let all = lines(&Project::new(&[("a.py", text)]), "--min-confidence low .");
+    assert_eq!(all, ["a.py:5 SD202 certain", "a.py:6 SD205 likely"]);
+    // On one of two ways, nothing fails before it.
+    let text = text.replace("    out = net(", "    if len(torch.__version__) > 6:\n        out = net(");
+    let all = lines(&Project::new(&[("a.py", &text)]), "--min-confidence low --select SD205 .");
+    assert_eq!(all, ["a.py:7 SD205 certain"]);
+}
+
+#[test]
 fn a_copy_that_is_made_once_or_is_tiny_is_low() {
     let text = "import torch\n\ndevice = torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")\n\n\n\
                 def train(model, batches, optimizer):\n    total = torch.zeros(64, 512).to(device)\n    \

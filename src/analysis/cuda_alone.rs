@@ -9,7 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::project::{Project, Reading, projects_of};
+use super::project::{Project, Reading, projects_of, too_large};
 use super::refuters::LOAD;
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::flow::leave_choice;
@@ -38,6 +38,17 @@ pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Ve
     let inputs = reading.inputs;
     let open = |f: &Finding| assumed(f).is_some() && !f.is_silenced();
     let mut findings = findings;
+    // Nobody can tell how often a project names CUDA that is too large to be read.
+    let large = too_large(&findings, reading);
+    let unread = |f: &Finding| {
+        let input = inputs.get(f.primary.place.file.0 as usize);
+        input.is_some_and(|input| large.iter().any(|project| project.root == input.root))
+    };
+    for f in findings.iter_mut().filter(|f| open(f) && unread(f)) {
+        if let Some(assumed) = assumed(f) {
+            f.doubt(Confidence::Likely, assumed);
+        }
+    }
     for project in projects_of(&findings, |f, _| open(f), reading) {
         let Some(cause) = cause(&project, reading) else { continue };
         let here = |f: &Finding| open(f) && project.holds(f.primary.place.file, inputs);

@@ -7,7 +7,7 @@ use crate::rules::check::{Check, Context};
 use crate::rules::shared::code::quoted;
 use crate::rules::shared::file::File;
 use crate::span::{Place, Span};
-use crate::torch;
+use crate::torch::{self, Kind};
 use crate::words::Words;
 use crate::world::World;
 
@@ -137,8 +137,11 @@ impl File<'_> {
         all.flatten().map(|h| h.span).filter(move |&at| outer.contains(at))
     }
 
-    /// `buffer.resize_(n)`: a method that is not written in Python has no frame in the traceback.
+    /// `buffer.resize_(n)`, `torch.empty(n)`: a callable that is not written in Python has no frame in the traceback.
     fn leaves_no_frame(&self, callee: ExprId) -> bool {
+        if let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, callee) {
+            return torch::function(path).is_some_and(|op| matches!(op.kind, Kind::Factory | Kind::FactoryLike));
+        }
         matches!(self.ir.expr(callee), Expr::Attr { name, .. }
             if name.as_str().ends_with('_') && torch::method(name).is_some())
     }

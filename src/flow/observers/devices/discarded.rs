@@ -74,10 +74,11 @@ impl Interp<'_> {
             return;
         }
         // The receiver itself must be a tensor, because `.to()` moves modules and some batches in place.
-        let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
+        let Some(mut needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
         else {
             return;
         };
+        needs.extend(self.makers_of(base));
         let bite = Bite::in_world(crate::world::World::Always);
         if self.run.muted > 0 || self.run.exhausted {
             return;
@@ -125,6 +126,19 @@ impl Interp<'_> {
                 .is_some_and(|o| self.has_what_no_tensor_has(o)),
             _ => false,
         })
+    }
+
+    /// The outside values whose own methods made the expression's value. Classes other than `torch.Tensor` have methods of the same names:
+    /// `graph.clone().to(device)` moves the copy in place.
+    fn makers_of(&mut self, base: ExprId) -> Vec<crate::flow::domain::value::OuterId> {
+        self.run.muted += 1;
+        let v = self.eval(base);
+        self.run.muted -= 1;
+        let maker = |v| match v {
+            Value::Tensor(t) => self.made_by_own_method(self.get_tensor(t).device),
+            _ => None,
+        };
+        self.values_of(v).into_iter().filter_map(maker).collect()
     }
 
     /// The possible values of the expression that are batches from a loop. A batch may have attributes and its own method to move.
