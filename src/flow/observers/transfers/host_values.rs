@@ -18,7 +18,7 @@ static FILLS: Words = Words::of("fill a tensor");
 /// More methods that fill a tensor. Their numbers depend on the device.
 static DRAWS: Words = Words::of("fill a tensor at random");
 
-/// Arguments of factories with which a copy on another device is no substitute.
+/// Arguments with which a factory decides more than the size and type of its tensor.
 static PLACES: Words = Words::of("arguments that bind a factory");
 
 /// Functions that set a random seed.

@@ -72,13 +72,9 @@ impl Refuses<'_> {
         match *self.ir().stmt(last) {
             Stmt::Raise { .. } => Some(true),
             Stmt::Return(_) => Some(false),
-            Stmt::Expr(e) => self.exits(e).then_some(true),
+            Stmt::Expr(e) => exits(self.program, self.module, e).then_some(true),
             _ => None,
         }
-    }
-
-    fn exits(&self, e: ExprId) -> bool {
-        exits(self.program, self.module, e)
     }
 }
 
