@@ -15,6 +15,10 @@ use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function,
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::ResultRule;
+use crate::words::Words;
+
+/// Methods whose result is not on the device of the tensor.
+static TO_HOST: Words = Words::of("leave the device");
 
 /// The maximum number of functions that pass an argument on before it arrives.
 pub(crate) const MAX_HANDS: u32 = 3;
@@ -271,9 +275,7 @@ fn parameter(program: &Program, m: ModIdx, around: &Function, e: ExprId, held: b
                 _ => None,
             })
         }
-        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
-            parameter(program, m, around, base, held)
-        }
+        Expr::Attr { base, name } if !TO_HOST.has(name.as_str()) => parameter(program, m, around, base, held),
         Expr::Index { base, .. } => parameter(program, m, around, base, held),
         Expr::Call(id) => {
             let call = ir.call(id);
@@ -295,9 +297,7 @@ fn parameter(program: &Program, m: ModIdx, around: &Function, e: ExprId, held: b
 fn root(ir: &Module, e: ExprId) -> Option<u16> {
     match ir.expr(e) {
         Expr::Var(Var::Local(slot)) => Some(slot),
-        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
-            root(ir, base)
-        }
+        Expr::Attr { base, name } if !TO_HOST.has(name.as_str()) => root(ir, base),
         Expr::Call(id) if matches!(ir.expr(ir.call(id).func), Expr::Attr { .. }) => {
             root(ir, ir.call(id).func)
         }

@@ -18,7 +18,11 @@ use crate::ir::{CallId, ClassId, ExprId, FuncId, FuncKind, Module, Slot};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::work::spend;
+
+/// Methods that run when an object is made.
+static MAKES: Words = Words::of("make an object");
 
 /// A node: something that code mentions, and that mentions other nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -275,6 +279,6 @@ fn runs_on_instance(ir: &Module, mut f: FuncId) -> bool {
             .list(function.decorators)
             .iter()
             .any(|&d| ir.last_name(d).is_some_and(|n| matches!(n.as_str(), "classmethod" | "staticmethod")));
-        !of_class && !matches!(function.name.as_str(), "__init__" | "__new__" | "__post_init__")
+        !of_class && !MAKES.has(function.name.as_str())
     })
 }

@@ -20,10 +20,16 @@ use crate::torch::{Base, base_class};
 use crate::words::Words;
 
 /// Functions that read a picture from a file.
-const OPENS_PICTURES: &[&str] = &["PIL.Image.open", "cv2.imread", "imageio.imread", "skimage.io.imread"];
+static OPENS_PICTURES: Words = Words::of("open a picture");
 
 /// Methods that add an element to a list.
 static GROW_A_LIST: Words = Words::of("grow a list");
+
+/// Arguments of data sets that prepare each item.
+static PREPARES: Words = Words::of("prepare the items of a data set");
+
+/// Transforms that turn a picture into a tensor.
+static TO_TENSOR: Words = Words::of("turn a picture into a tensor");
 
 /// Registries of steps that prepare the items of a data set.
 const REGISTRIES: &[&str] = &["PIPELINES", "TRANSFORMS"];
@@ -189,7 +195,7 @@ fn reads_pictures(program: &Program, class: ClassKey) -> bool {
     let (Some(&(_, item)), Some(_)) = (method("__getitem__"), method("__len__")) else { return false };
     ir.exprs_of(ir.function(item)).any(|n| match ir.exprs[n] {
         Expr::Call(call) => matches!(program.resolve_expr(class.module, ir.call(call).func),
-            Some(Resolved::External(path)) if OPENS_PICTURES.contains(&path.as_str())),
+            Some(Resolved::External(path)) if OPENS_PICTURES.has(path.as_str())),
         _ => false,
     })
 }
@@ -197,11 +203,7 @@ fn reads_pictures(program: &Program, class: ClassKey) -> bool {
 /// Whether it is an argument that prepares the items of a loader or a data set.
 fn is_for_data(a: &Arg, data: bool) -> bool {
     let ArgKind::Keyword(name) = a.kind else { return false };
-    match name.as_str() {
-        "collate_fn" => true,
-        "transform" | "transforms" | "target_transform" | "pre_transform" | "pre_filter" => data,
-        _ => false,
-    }
+    name.as_str() == "collate_fn" || data && PREPARES.has(name.as_str())
 }
 
 /// Whether the function around the expression converts pictures to tensors. Then a `Compose` in it does so as well.
@@ -211,8 +213,7 @@ fn pictures(ir: &Module, at: ExprId) -> bool {
 }
 
 fn is_to_tensor(ir: &Module, e: ExprId) -> bool {
-    let named = |name: &str| matches!(name, "ToTensor" | "PILToTensor" | "ToTensorV2" | "ToImage");
-    ir.last_name(e).is_some_and(|name| named(name.as_str()))
+    ir.last_name(e).is_some_and(|name| TO_TENSOR.has(name.as_str()))
 }
 
 /// `train.transforms.append(step)`

@@ -13,6 +13,10 @@ use crate::flow::query::nodes::Target;
 use crate::ir::{Call, Expr, ExprId, FuncId, Module};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Place;
+use crate::words::Words;
+
+/// Parts of texts that name an accelerator.
+static ACCELERATORS: Words = Words::of("types of accelerators");
 
 /// The functions that set the default device.
 pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
@@ -92,7 +96,7 @@ fn is_setter(program: &Program, m: ModIdx, call: Call<'_>, names: &[&str]) -> bo
 fn stays(ir: &Module, call: Call<'_>) -> bool {
     let Some(arg) = call.args.first() else { return true };
     match ir.expr(arg.value) {
-        Expr::Str(s) => !["cuda", "mps", "xpu", "npu", "hpu"].iter().any(|d| s.as_str().contains(d)),
+        Expr::Str(s) => !ACCELERATORS.is_part_of(s.as_str()),
         Expr::None => true,
         // `torch.DoubleTensor`, and not `torch.cuda.DoubleTensor`
         Expr::Attr { base, name } => {

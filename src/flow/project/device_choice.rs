@@ -18,10 +18,10 @@ use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Module, Stmt, Whole};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Without};
+use crate::words::Words;
 
 /// Methods of `torch.nn.Module` that tensors do not have (<https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html>).
-const OF_MODULES: [&str; 6] =
-    ["parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval"];
+static OF_MODULES: Words = Words::of("methods of modules");
 
 /// Arguments for the device of results, files or a region of code, not of the whole program.
 const NOT_WHERE_IT_RUNS: [&str; 2] = ["map_location", "device_type"];
@@ -246,9 +246,8 @@ impl File<'_> {
 
     /// Whether the file calls the value, uses a method that only modules have, or moves the value in place.
     fn is_module(self, named: ExprId) -> bool {
-        let method = |name: &str| OF_MODULES.contains(&name);
         self.ir.calls().any(|call| match self.ir.expr(call.func) {
-            Expr::Attr { base, name } if self.ir.names_the_same(base, named) => method(name.as_str()),
+            Expr::Attr { base, name } if self.ir.names_the_same(base, named) => OF_MODULES.has(name.as_str()),
             _ => self.ir.names_the_same(call.func, named),
         }) || self.ir.stmts.iter().any(|stmt| {
             matches!(*stmt, Stmt::Expr(e) if self.is_move(e)

@@ -8,6 +8,9 @@ use crate::words::Words;
 /// Attributes and functions that are true in the process with the global rank 0 only.
 static FIRST: Words = Words::of("first process");
 
+/// Names of the global rank.
+static RANK: Words = Words::of("global rank");
+
 /// Whether the tests around the place let only the process with the global rank 0 reach it.
 pub(crate) fn is_in_first_process(ir: &Module, at: Span) -> bool {
     conditions(ir, at).into_iter().any(|(test, outcome)| is_first(ir, test, outcome))
@@ -43,5 +46,5 @@ fn is_rank(ir: &Module, e: ExprId) -> bool {
         Expr::Call(call) if ir.call(call).args.is_empty() => ir.call(call).func,
         _ => e,
     };
-    ir.last_name(named).is_some_and(|name| matches!(name.as_str(), "rank" | "global_rank" | "get_rank"))
+    ir.last_name(named).is_some_and(|name| RANK.has(name.as_str()))
 }

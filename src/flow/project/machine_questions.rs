@@ -7,9 +7,10 @@ use aho_corasick::AhoCorasick;
 use crate::flow::query::relevance::file_scan::Scan;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::{Answers, Sym};
+use crate::words::Words;
 
 /// Words in names that indicate a query about the machine, or its answer.
-const ASKING: &[&str] = &["available", "gpu", "device_count", "device_type", "accelerator", "cuda_", "_cuda"];
+static ASKING: Words = Words::of("ask about the machine");
 
 thread_local! {
     static ASKS: Answers = const { Answers::new() };
@@ -17,7 +18,7 @@ thread_local! {
 
 /// A matcher for all of these words. It is used on every name of every file.
 static WORDS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASKING).ok());
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASKING.all()).ok());
 
 pub(crate) fn asks(name: Sym) -> bool {
     ASKS.with(|known| known.ask(name, |name| WORDS.as_ref().is_some_and(|words| words.is_match(name))))

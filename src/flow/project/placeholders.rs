@@ -16,11 +16,12 @@ use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, FuncId, FuncKind, Function, 
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// The maximum number of callers that are followed.
 const MAX_NAMES: usize = 8;
 /// Functions that may return `None`.
-const MAY_LACK: &[&str] = &["get", "getattr", "pop", "next", "search", "match"];
+static MAY_LACK: Words = Words::of("may return None");
 
 /// The analysis of callers and their arguments.
 pub struct StandIns<'a> {
@@ -210,7 +211,7 @@ fn may_be_none(ir: &Module, e: ExprId) -> bool {
         }
         Expr::Call(id) => {
             let func = ir.call(id).func;
-            ir.last_name(func).is_none_or(|name| MAY_LACK.contains(&name.as_str()))
+            ir.last_name(func).is_none_or(|name| MAY_LACK.has(name.as_str()))
         }
         Expr::Str(_)
         | Expr::Int(_)

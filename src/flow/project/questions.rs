@@ -14,9 +14,10 @@ use crate::ir::{ArgKind, Call, CallId, ExprId, Function, Module};
 use crate::link::{ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Functions that run their argument once, in this process or in another one.
-const STARTERS: [&str; 5] = ["spawn", "start_processes", "Process", "Fire", "launch"];
+static STARTERS: Words = Words::of("start a function");
 
 /// Whether Python or PyTorch calls the function without its name.
 pub fn is_implicit(function: &Function) -> bool {
@@ -155,7 +156,7 @@ fn called_where(mention: &Mention, at: &dyn Fn(ModIdx, ExprId) -> bool) -> Verdi
 
 /// The function that a call starts: `spawn(work, …)`, `Process(target=work)`
 fn started_by(ir: &Module, call: Call<'_>) -> Option<ExprId> {
-    ir.last_name(call.func).filter(|name| STARTERS.contains(&name.as_str()))?;
+    ir.last_name(call.func).filter(|name| STARTERS.has(name.as_str()))?;
     let target = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if matches!(name.as_str(), "target" | "fn"));
     let named = call.args.iter().find(|a| target(a.kind));
     named.or_else(|| call.args.first().filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)

@@ -10,18 +10,17 @@ use crate::flow::query::relevance::file_scan::is_module_class;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::Backend;
 
 /// The maximum number of names for the instances. With more, they count as escaped.
 const MAX_NAMES: usize = 24;
 /// Methods that move a module, or through which it escapes.
-const MOVES: &[&str] = &["to", "cuda", "ipu", "to_empty", "share_memory", "_apply", "apply"];
+static MOVES: Words = Words::of("move a module or share it");
 /// Methods that return the module itself, without moving it to an accelerator (`torch/nn/modules/module.py`).
-const GIVE_ITSELF: &[&str] =
-    &["eval", "train", "cpu", "requires_grad_", "float", "double", "half", "bfloat16", "type"];
+static GIVE_ITSELF: Words = Words::of("return the module itself");
 /// Functions that only inspect their argument.
-const LOOKS: &[&str] =
-    &["isinstance", "hasattr", "getattr", "callable", "print", "type", "id", "repr", "str", "len", "super"];
+static LOOKS: Words = Words::of("inspect an argument");
 
 /// Whether the project creates instances of the class and moves none of them.
 pub fn stays(program: &Program, files: &[ModIdx], class: ClassKey) -> bool {
@@ -132,11 +131,11 @@ impl Trace<'_> {
         if let Some((result, call)) = call {
             let cpu = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "cpu");
             let to_cpu = name == "to" && call.args.first().is_some_and(|arg| cpu(arg.value));
-            if to_cpu || GIVE_ITSELF.contains(&name) {
+            if to_cpu || GIVE_ITSELF.has(name) {
                 return self.goes(m, result);
             }
         }
-        !MOVES.contains(&name) && Backend::from_name(name).is_none()
+        !MOVES.has(name) && Backend::from_name(name).is_none()
     }
 
     fn in_statement(&mut self, m: ModIdx, e: ExprId) -> bool {
@@ -224,7 +223,7 @@ impl Trace<'_> {
 
 /// `isinstance(x, Net)`, `super(Net, self)`
 pub(crate) fn only_looks(ir: &Module, call: Call<'_>) -> bool {
-    matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if LOOKS.contains(&name.as_str()))
+    matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if LOOKS.has(name.as_str()))
 }
 
 /// Whether the expression is `self` in a method.

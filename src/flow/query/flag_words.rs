@@ -7,38 +7,21 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use crate::words::Words;
+
 /// Parts of names that refer to devices anywhere in a name: no other words contain them.
-const PARTS: &[&str] = &[
-    "cuda",
-    "gpu",
-    "device",
-    "accel",
-    "xpu",
-    "nccl",
-    "neuron",
-    // Moves data away from an accelerator, to save its memory.
-    "offload",
-    // Packages that need a GPU.
-    "triton",
-    "bitsandbytes",
-    "xformers",
-    "flash_attn",
-    "tensorrt",
-];
+static PARTS: Words = Words::of("device words anywhere in a name");
 /// A matcher for all of `PARTS`.
 static DEVICE_WORDS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(PARTS).ok());
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(PARTS.all()).ok());
 
 /// Words that refer to devices only as whole words: `input` contains `npu`, `output` contains `tpu`, `napex` contains `apex`. Pinned
 /// memory is for copies to an accelerator. PyTorch's FSDP raises if there is none (`_init_device_handle` in
 /// `torch/distributed/fsdp/_init_utils.py`).
-const WORDS: &[&str] = &[
-    "cpu", "cpus", "mps", "npu", "hpu", "tpu", "tpus", "mlu", "musa", "xla", "fsdp", "pin", "pinned", "apex",
-    "bnb",
-];
+static WORDS: Words = Words::of("device words on their own");
 /// A matcher for all of these words, and for `available`, anywhere in a name.
 static MAYBE: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let anywhere = PARTS.iter().chain(WORDS).chain(&["available"]);
+    let anywhere = PARTS.all().iter().chain(WORDS.all()).chain(&["available"]);
     AhoCorasick::builder().ascii_case_insensitive(true).build(anywhere).ok()
 });
 
@@ -54,12 +37,13 @@ pub(crate) fn speaks_of_own_gpu(text: &str) -> bool {
         && LOCAL_NUMBERS.iter().any(|known| name.contains(known))
 }
 
+/// Words that refer to half precision.
+static PRECISION: Words = Words::of("half precision");
+
 /// Whether a flag's name says that it selects half precision: `args.fp16`, `use_amp`.
 pub(crate) fn speaks_of_precision(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|w| {
-        ["amp", "fp16", "half", "float16", "autocast", "precision"].iter().any(|p| w.eq_ignore_ascii_case(p))
-    })
+    words.any(|w| PRECISION.all().iter().any(|p| w.eq_ignore_ascii_case(p)))
 }
 
 /// Whether a flag's name refers to devices. The user of such a flag decides where values go.
@@ -74,7 +58,7 @@ pub(crate) fn speaks_of_devices(text: &str) -> bool {
     let is = |word: &[u8], known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
     let mut words = text.as_bytes().split(|b| !b.is_ascii_alphanumeric());
     let mut names = text.as_bytes().split(|&b| !b.is_ascii_alphanumeric() && b != b'_');
-    words.any(|word| WORDS.iter().any(|known| is(word, known)))
+    words.any(|word| WORDS.all().iter().any(|known| is(word, known)))
         // `is_package_available()` tests for a package and says nothing about the machine.
         || names.any(|name| ["available", "is_available"].iter().any(|known| is(name, known)))
 }

@@ -2,6 +2,10 @@
 
 use crate::ir::{Block, Expr, ExprId, Module, Stmt, StmtId, Var};
 use crate::span::Span;
+use crate::words::Words;
+
+/// Methods that put their last argument into a container.
+static FILLS: Words = Words::of("fill a container");
 
 /// Where the tensors of a value are. For a value with several tensors, the first variant that applies to one of them counts, so a join is
 /// `min`.
@@ -109,7 +113,7 @@ impl<'a> Given<'a> {
         let Expr::Call(id) = ir.expr(e) else { return };
         let call = ir.call(id);
         let Expr::Attr { base, name } = ir.expr(call.func) else { return };
-        let fills = matches!(name.as_str(), "update" | "append" | "extend" | "setdefault" | "insert");
+        let fills = FILLS.has(name.as_str());
         if fills && ir.expr(base) == Expr::Var(self.var) {
             self.values.extend(call.args.last().map(|a| a.value));
         }

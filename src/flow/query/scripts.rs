@@ -5,6 +5,7 @@ use crate::flow::query::relevance::import_effects::asks_for_main;
 use crate::ir::{Call, Function, Module, Stmt};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::{Place, Span};
+use crate::words::Words;
 
 /// Whether the file is run as a script: `if __name__ == "__main__":`.
 pub(crate) fn is_script(ir: &Module) -> bool {
@@ -46,18 +47,7 @@ fn is_in_module_class(program: &Program, place: Place) -> bool {
 }
 
 /// Names of functions that programs call and demos do not.
-const WORKS: [&str; 10] = [
-    "parse_args",
-    "parse_known_args",
-    "backward",
-    "load",
-    "main",
-    "train",
-    "fit",
-    "run",
-    "step",
-    "DataLoader",
-];
+static WORKS: Words = Words::of("do work in a program");
 
 /// Whether the branch has no loop and calls nothing that programs call.
 fn does_little(ir: &Module, whole: Span) -> bool {
@@ -68,8 +58,7 @@ fn does_little(ir: &Module, whole: Span) -> bool {
         .zip(&ir.stmt_spans)
         .any(|(s, &span)| matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inside(span));
     let works = |call: Call<'_>| {
-        inside(ir.span(call.func))
-            && ir.last_name(call.func).is_some_and(|name| WORKS.contains(&name.as_str()))
+        inside(ir.span(call.func)) && ir.last_name(call.func).is_some_and(|name| WORKS.has(name.as_str()))
     };
     !looped && !ir.calls().any(works)
 }

@@ -4,28 +4,10 @@ use crate::flow::machine::Interp;
 use crate::flow::observers::transfers::host_creation::OF_ITSELF;
 use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::link::Resolved;
+use crate::words::Words;
 
 /// Functions whose result depends only on their arguments and is on the same device.
-const TOGETHER: &[&str] = &[
-    "torch.cat",
-    "torch.concat",
-    "torch.stack",
-    "torch.hstack",
-    "torch.vstack",
-    "torch.meshgrid",
-    "torch.cartesian_prod",
-    "torch.outer",
-    "torch.tril",
-    "torch.triu",
-    "torch.flip",
-    "torch.cumsum",
-    "torch.exp",
-    "torch.sin",
-    "torch.cos",
-    "torch.sqrt",
-    "torch.log",
-    "torch.pow",
-];
+static TOGETHER: Words = Words::of("functions that compute from their arguments");
 
 /// What an expression is composed of. A join is `max`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,9 +43,9 @@ impl Interp<'_> {
                 {
                     (Some(Resolved::External(path)), _) => {
                         let path = crate::torch::canonical(path);
-                        TOGETHER.contains(&path.as_str()).then_some(Made::Numbers)
+                        TOGETHER.has(path.as_str()).then_some(Made::Numbers)
                     }
-                    (None, Expr::Attr { base, name }) if OF_ITSELF.contains(&name.as_str()) => {
+                    (None, Expr::Attr { base, name }) if OF_ITSELF.has(name.as_str()) => {
                         Some(self.made_of(base, depth))
                     }
                     _ => None,

@@ -5,6 +5,7 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::frame::Frame;
 use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt};
 use crate::span::Place;
+use crate::words::Words;
 
 impl Interp<'_> {
     /// The frequency of a place in the current function, according to the loops and functions on the path to it. A constructor runs once
@@ -84,9 +85,12 @@ impl Interp<'_> {
     }
 }
 
+/// Names of main functions.
+static MAIN: Words = Words::of("main functions");
+
 /// Whether the function is a program's main function: `def main()`.
 fn is_main(function: &Function) -> bool {
-    function.class.is_none() && matches!(function.name.as_str(), "main" | "main_worker" | "run" | "cli")
+    function.class.is_none() && MAIN.has(function.name.as_str())
 }
 
 /// Whether the loop counts and does not iterate over data: `for epoch in range(epochs)`, `while step < last`.

@@ -9,6 +9,10 @@ use crate::ir::{Expr, ExprId};
 use crate::link::Resolved;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
+use crate::words::Words;
+
+/// Methods that move a tensor.
+static MOVES: Words = Words::of("move a tensor");
 
 impl Interp<'_> {
     /// `if torch.cuda.is_available:`. Returns the condition that the author meant, so that no rule reports the guarded code, too.
@@ -43,13 +47,7 @@ impl Interp<'_> {
             return;
         }
         let Some((base, name)) = self.method_called(ir.call(call).func) else { return };
-        if !matches!(
-            name.as_str(),
-            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "half" | "float" | "double" | "bfloat16"
-        ) {
-            return;
-        }
-        if matches!(name.as_str(), "half" | "float" | "double" | "bfloat16") {
+        if !MOVES.has(name.as_str()) {
             return;
         }
         if name.as_str() == "to" && !self.names_target(ir.call(call)) {

@@ -10,7 +10,11 @@ use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::torch::{self, Accelerator, Without};
+use crate::words::Words;
 use crate::world::Backend;
+
+/// Attributes that say where a tensor is.
+static PLACE: Words = Words::of("place of a tensor");
 
 impl Interp<'_> {
     /// A tensor or module moves to this device, or a query asks it for something.
@@ -128,7 +132,7 @@ impl Interp<'_> {
     fn asks_where_it_is(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(e);
-        let place = |n: usize| matches!(ir.exprs[n], Expr::Attr { name, .. } if matches!(name.as_str(), "is_cuda" | "is_cpu" | "device"));
+        let place = |n: usize| matches!(ir.exprs[n], Expr::Attr { name, .. } if PLACE.has(name.as_str()));
         ir.stmts.iter().zip(&ir.stmt_spans).any(|(stmt, span)| {
             matches!(*stmt, Stmt::If { test, .. } if span.contains(at) && ir.exprs_in(test).any(place))
         })

@@ -6,37 +6,25 @@ use crate::flow::domain::value::{Device, Value};
 use crate::flow::machine::Interp;
 use crate::ir::{CmpOp, Expr, ExprId, Module, Param, Var};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// The device types that PyTorch accepts before the colon.
-const TYPES: &[&str] = &["cpu", "cuda", "mps", "xpu", "hpu", "xla", "meta", "ipu", "npu", "mtia"];
+static TYPES: Words = Words::of("device types");
 /// Common mistakes. Any other name may belong to a plug-in.
-const MISTAKES: &[&str] = &[
-    "gpu",
-    "gpus",
-    "tpu",
-    "nvidia",
-    "rocm",
-    "amd",
-    "metal",
-    "auto",
-    "host",
-    "accelerator",
-    "cuda:cuda",
-    "cuda:cpu",
-];
+static MISTAKES: Words = Words::of("mistaken device types");
 
 /// Does `torch.device(text)` raise on every installation?
 fn is_invalid(text: &str) -> bool {
     if let Some((kind, index)) = text.split_once(':')
-        && TYPES.contains(&kind)
+        && TYPES.has(kind)
     {
         return index.is_empty() || !index.bytes().all(|b| b.is_ascii_digit());
     }
     let lower = text.to_ascii_lowercase();
     let kind = lower.split(':').next().unwrap_or_default();
     let stem = kind.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | ' '));
-    !TYPES.contains(&text) && TYPES.contains(&stem)
-        || MISTAKES.contains(&kind)
+    !TYPES.has(text) && TYPES.has(stem)
+        || MISTAKES.has(kind)
         || crate::flow::query::type_names::is_misspelt(kind)
 }
 

@@ -7,6 +7,10 @@ use crate::flow::machine::{Interp, Pending};
 use crate::ir::{Expr, ExprId};
 use crate::link::ClassKey;
 use crate::span::Place;
+use crate::words::Words;
+
+/// Parts of the names of functions that need CUDA.
+static FOR_CUDA: Words = Words::of("functions for CUDA");
 
 impl Interp<'_> {
     /// Emits an event for the rules. It is dropped later if the outside values in `needs` turn out not to be tensors.
@@ -63,9 +67,7 @@ impl Interp<'_> {
             let frame = &self.frames[f.0 as usize];
             let name =
                 self.program.get(frame.module).ir.function(frame.func).name.as_str().to_ascii_lowercase();
-            if frame.func.0 != 0
-                && ["cuda", "gpu", "pin_memory", "nccl", "triton"].iter().any(|w| name.contains(w))
-            {
+            if frame.func.0 != 0 && FOR_CUDA.is_part_of(&name) {
                 return true;
             }
             at = frame.caller;

@@ -9,7 +9,11 @@ use crate::flow::models::devices::current_gpu::with_index;
 use crate::flow::observers::mismatch::meet::{Clash, Difference, MAX_CLASHES, Party};
 use crate::sym::Sym;
 use crate::torch::{Elsewhere, Share};
+use crate::words::Words;
 use crate::world::Backend;
+
+/// Attributes of all values with a device.
+static WITH_DEVICE: Words = Words::of("attributes of values with a device");
 
 /// Whether the program itself names the device, so that no caller decides it.
 pub(crate) const fn is_fixed(d: Device) -> bool {
@@ -81,7 +85,7 @@ impl Interp<'_> {
             let none = self.d.atom(none);
             there = self.d.not(none);
         }
-        for name in ["device", "dtype", "shape", "is_cuda", "to"] {
+        for name in WITH_DEVICE.all() {
             if let Some(&has) = self
                 .tests
                 .atoms

@@ -9,7 +9,14 @@ use crate::ir::{Expr, ExprId, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::words::Words;
 use crate::world::World;
+
+/// Bases that have no parts.
+static WITHOUT_PARTS: Words = Words::of("bases without parts");
+
+/// Methods with which a class finds its parts in its own way.
+static FINDS_PARTS: Words = Words::of("methods that find the parts of a module");
 
 impl Interp<'_> {
     /// The program moves a module. Stores the move if the module's own constructor makes it before the module has anything to move.
@@ -45,7 +52,7 @@ impl Interp<'_> {
         let Some(key) = self.obj(id).class else { return false };
         let info = self.program.class(key);
         let plain = |path: &Sym| {
-            matches!(path.as_str(), "torch.nn.Module" | "torch.nn.modules.module.Module" | "abc.ABC")
+            WITHOUT_PARTS.has(path.as_str())
                 || path.as_str().starts_with("builtins.")
                 || path.as_str().starts_with("typing.")
         };
@@ -61,9 +68,8 @@ impl Interp<'_> {
 
     /// Does a framework move the class, or does it list its own parts?
     fn moves_by_itself(&self, key: ClassKey) -> bool {
-        const OWN: &[&str] = &["_apply", "parameters", "named_parameters", "children", "modules"];
         self.is_moved_for_user(key)
-            || OWN.iter().any(|name| self.program.find_method(key, Sym::new(name)).is_some())
+            || FINDS_PARTS.all().iter().any(|name| self.program.find_method(key, Sym::new(name)).is_some())
     }
 
     /// Is the value a settings object, such as a `cfg` from which the code reads `cfg.width`?

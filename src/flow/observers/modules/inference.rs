@@ -11,34 +11,22 @@ use crate::ir::{ArgKind, Expr, ExprId, FuncId, Var};
 use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Names that show that the author considered gradients.
-const ABOUT_GRADIENTS: &[&str] = &[
-    "no_grad",
-    "inference_mode",
-    "set_grad_enabled",
-    "requires_grad",
-    "requires_grad_",
-    "backward",
-    "manual_backward",
-    "autograd",
-    "grad",
-    "enable_grad",
-    "freeze",
-    "jacobian",
-    "vjp",
-    "jvp",
-    VOLATILE,
-];
+static ABOUT_GRADIENTS: Words = Words::of("names about gradients");
 
 /// `Variable(x, volatile=True)`, with which PyTorch before 0.4 recorded no graph.
 const VOLATILE: &str = "volatile";
 
 /// Names with which code keeps a module's weights out of graphs.
-const FREEZES: &[&str] = &["requires_grad_", "requires_grad", "freeze"];
+static FREEZES: Words = Words::of("freeze weights");
 
 /// Names that show that a function trains. They count only in the function that makes the call, not in its callers.
-const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
+static ABOUT_TRAINING: Words = Words::of("names about training");
+
+/// Calls that switch the recording of gradients.
+static SWITCHES: Words = Words::of("switch gradients");
 
 /// Decides which spans of a function to search.
 type Matters<'a> = &'a dyn Fn(Span) -> bool;
@@ -112,13 +100,12 @@ impl Interp<'_> {
     }
 
     fn switch_of(&self, context: ExprId) -> Option<&'static str> {
-        const SWITCHES: &[&str] = &["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"];
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(context) else { return None };
         let name = ir.last_name(ir.call(call).func)?.as_str();
         // With an argument, `inference_mode(mode)` may switch either way.
         let plain = name == "set_grad_enabled" || ir.call(call).args.is_empty();
-        SWITCHES.iter().copied().find(|&switch| plain && switch == name)
+        SWITCHES.all().iter().copied().find(|&switch| plain && switch == name)
     }
 
     /// May gradients be off here, according to the calls that the engine interpreted?
@@ -135,15 +122,15 @@ impl Interp<'_> {
         let classes = std::iter::once(id).chain(wrapped).filter_map(|part| self.obj(part).class);
         classes.into_iter().any(|class| {
             let method = |name| self.program.find_method(class, name);
-            let freezes =
-                method(self.known.init).is_some_and(|(m, f)| self.speaks_of(FREEZES, (m, f), &|_| true));
+            let freezes = method(self.known.init)
+                .is_some_and(|(m, f)| self.speaks_of(FREEZES.all(), (m, f), &|_| true));
             // `@torch.no_grad()` on its `forward`: no caller gets a graph.
             freezes
                 || method(self.known.forward).is_some_and(|(m, f)| {
                     let ir = &self.program.get(m).ir;
                     let decorators = ir.list(ir.function(f).decorators);
                     let around = |at: Span| decorators.iter().any(|&d| ir.span(d).contains(at));
-                    self.speaks_of(ABOUT_GRADIENTS, (m, f), &around)
+                    self.speaks_of(ABOUT_GRADIENTS.all(), (m, f), &around)
                 })
         })
     }
@@ -187,7 +174,7 @@ impl Interp<'_> {
     /// and the blocks around the call count.
     pub(crate) fn thinks_of_gradients(&self, since: Place, e: ExprId) -> bool {
         let call = self.place(e).span;
-        let (mut at, mut words) = (Some(self.frame), [ABOUT_GRADIENTS, ABOUT_TRAINING].concat());
+        let (mut at, mut words) = (Some(self.frame), [ABOUT_GRADIENTS.all(), ABOUT_TRAINING.all()].concat());
         let (mut site, mut escapes) = (call, false);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
@@ -203,7 +190,7 @@ impl Interp<'_> {
                 let after = |span: Span| span.start >= since.span.start && span.end <= until;
                 self.speaks_of(&words, (frame.module, frame.func), &after)
                     // A function that freezes weights anywhere keeps them out of graphs.
-                    || self.speaks_of(FREEZES, (frame.module, frame.func), &|_| true)
+                    || self.speaks_of(FREEZES.all(), (frame.module, frame.func), &|_| true)
             } else {
                 self.speaks_of(&words, (frame.module, frame.func), &|_| true)
             };
@@ -216,7 +203,7 @@ impl Interp<'_> {
                 return true;
             }
             escapes |= course.escapes;
-            words = ABOUT_GRADIENTS.iter().copied().filter(|w| !DIFFERENTIATES.contains(w)).collect();
+            words = ABOUT_GRADIENTS.all().iter().copied().filter(|w| !DIFFERENTIATES.contains(w)).collect();
             match frame.site {
                 Some(called) => site = called.span,
                 None => escapes = true,

@@ -5,11 +5,12 @@ use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::ModIdx;
+use crate::words::Words;
 
 /// Context managers and decorators under which PyTorch records no graph.
 const CUTS: &[&str] = &["no_grad", "inference_mode"];
 /// Attributes that code reads from a part of a module without using the part's weights.
-const ASKED: &[&str] = &["device", "dtype", "shape"];
+static ASKED: Words = Words::of("attributes without weights");
 /// How many calls of a module's methods to follow into one another.
 const MAX_DEPTH: u32 = 4;
 
@@ -114,7 +115,7 @@ impl Interp<'_> {
         let asked: Vec<ExprId> = inside
             .clone()
             .filter_map(|(_, (e, _))| match *e {
-                Expr::Attr { base, name } if ASKED.contains(&name.as_str()) => Some(base),
+                Expr::Attr { base, name } if ASKED.has(name.as_str()) => Some(base),
                 _ => None,
             })
             .flat_map(|base| chain_of(ir, base))

@@ -3,10 +3,11 @@
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::words::Words;
 use std::ops::Range;
 
 /// Methods whose result has no graph.
-const CUTS: &[&str] = &["item", "tolist", "detach", "numpy", "argmax"];
+static CUTS: Words = Words::of("results without a graph");
 /// Calls that differentiate. They need gradients, and so do the callers of the function that contains them.
 pub(crate) const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
 
@@ -115,7 +116,7 @@ impl<'a> Course<'a> {
                 && at.contains(place)
                 && match e {
                     Expr::Call(c) => match ir.expr(ir.call(c).func) {
-                        Expr::Attr { name, .. } => CUTS.contains(&name.as_str()),
+                        Expr::Attr { name, .. } => CUTS.has(name.as_str()),
                         Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "float" | "int"),
                         _ => false,
                     },

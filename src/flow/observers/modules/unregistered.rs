@@ -13,6 +13,10 @@ use crate::link::{ClassKey, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::State;
+use crate::words::Words;
+
+/// Methods with which a class moves itself or lists its parameters in its own way.
+static OWN_BOOKS: Words = Words::of("methods that move or list parameters");
 
 /// How deep to follow containers inside of containers.
 const MAX_CLASSES: u32 = 4;
@@ -60,10 +64,7 @@ impl Interp<'_> {
     pub(crate) fn keeps_its_own_books(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return true };
         let own = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
-        self.is_moved_for_user(key)
-            || ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules"]
-                .into_iter()
-                .any(own)
+        self.is_moved_for_user(key) || OWN_BOOKS.all().iter().any(|name| own(name))
     }
 
     fn plain_container(&self, v: Value) -> Option<&'static str> {

@@ -7,6 +7,10 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::Sym;
+use crate::words::Words;
+
+/// Functions that tell what the GPU supports.
+static CAPABILITY: Words = Words::of("ask what a GPU supports");
 
 impl Interp<'_> {
     fn where_on(&mut self, device: Dd, wanted: &dyn Fn(Device) -> bool) -> Cond {
@@ -38,12 +42,7 @@ impl Interp<'_> {
 
     /// Does the file test what the GPU supports?
     fn asks_capability(&self) -> bool {
-        self.mentions(&[
-            "is_bf16_supported",
-            "get_device_capability",
-            "get_device_properties",
-            "is_torch_bf16_gpu_available",
-        ])
+        self.mentions(CAPABILITY.all())
     }
 
     fn mentions(&self, names: &[&str]) -> bool {

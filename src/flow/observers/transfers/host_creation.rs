@@ -8,40 +8,13 @@ use crate::flow::observers::transfers::host_values::{calls_backward, joins_other
 use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Methods whose result has the same numbers as the tensor, in another shape or type.
-pub(crate) const OF_ITSELF: &[&str] = &[
-    "view",
-    "reshape",
-    "unsqueeze",
-    "squeeze",
-    "expand",
-    "repeat",
-    "float",
-    "long",
-    "bool",
-    "half",
-    "double",
-    "int",
-    "flatten",
-    "contiguous",
-    "t",
-    "exp",
-    "log",
-    "sqrt",
-    "pow",
-    "cos",
-    "sin",
-    "neg",
-    "abs",
-    "square",
-    "flip",
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "type",
-];
+pub(crate) static OF_ITSELF: Words = Words::of("methods that compute from the tensor");
+
+/// Methods that run once for each object or test.
+static SETS_UP: Words = Words::of("set up an object or a test");
 
 impl Interp<'_> {
     /// Reports a tensor that the program makes on the host and then moves: `torch.zeros(n).to(device)`, in one statement or in two.
@@ -102,8 +75,7 @@ impl Interp<'_> {
 
     /// Does the function run once for each object or test?
     pub(crate) fn sets_up(&self, name: Sym, module: ModIdx, func: FuncId) -> bool {
-        matches!(name.as_str(), "__init__" | "setUp" | "setup_method")
-            || self.relevance.set_up.contains(module, func)
+        SETS_UP.has(name.as_str()) || self.relevance.set_up.contains(module, func)
     }
 
     /// Reports a variable that moves to the device and back, if no other code uses it on the device.

@@ -7,28 +7,22 @@ use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Module, Stmt, Stmt
 use crate::link::Resolved;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Factories that fill their tensor on its device. All other factories copy data from the host.
-const FILLED_ON_DEVICE: &[&str] = &[
-    "torch.zeros",
-    "torch.ones",
-    "torch.full",
-    "torch.empty",
-    "torch.rand",
-    "torch.randn",
-    "torch.randint",
-    "torch.randperm",
-    "torch.arange",
-    "torch.linspace",
-    "torch.logspace",
-    "torch.eye",
-];
+static FILLED_ON_DEVICE: Words = Words::of("factories that fill on the device");
 /// The factories among these whose numbers depend on the device.
-const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
+static RANDOM: Words = Words::of("random factories");
 /// Methods that fill a tensor on its device.
-const FILLS: &[&str] = &["fill_", "zero_", "clamp_", "mul_", "add_", "sub_", "div_"];
+static FILLS: Words = Words::of("fill a tensor");
 /// More methods that fill a tensor. Their numbers depend on the device.
-const DRAWS: &[&str] = &["normal_", "uniform_", "random_", "bernoulli_", "exponential_", "log_normal_"];
+static DRAWS: Words = Words::of("fill a tensor at random");
+
+/// Arguments with which a factory decides more than the size and type of its tensor.
+static PLACES: Words = Words::of("arguments that bind a factory");
+
+/// Functions that set a random seed.
+static SEEDS: Words = Words::of("set a random seed");
 
 impl Interp<'_> {
     /// Does a statement store the tensor because a test has found that the target, or the container of the target, has none:
@@ -121,7 +115,7 @@ impl Interp<'_> {
                 }
                 match ir.expr(call.func) {
                     Expr::Attr { base, name }
-                        if OF_ITSELF.contains(&name.as_str()) || self.fills(name.as_str()) =>
+                        if OF_ITSELF.has(name.as_str()) || self.fills(name.as_str()) =>
                     {
                         self.comes_from(base, made) && call.args.iter().all(|a| self.is_number(a.value))
                     }
@@ -144,7 +138,7 @@ impl Interp<'_> {
 
     /// Does the method fill a tensor with values that it could also have on another device?
     fn fills(&self, method: &str) -> bool {
-        FILLS.contains(&method) || DRAWS.contains(&method) && !self.draws_the_same()
+        FILLS.has(method) || DRAWS.has(method) && !self.draws_the_same()
     }
 
     /// `torch.tensor(range(n))`: Python counts the numbers up, while `torch.arange` would count on the device.
@@ -153,7 +147,7 @@ impl Interp<'_> {
         let Expr::Call(id) = ir.expr(e) else { return false };
         let (call, module) = (ir.call(id), self.here().module);
         let lists = matches!(self.program.resolve_expr(module, call.func),
-            Some(Resolved::External(path)) if crate::flow::observers::transfers::needless::LISTING.contains(&crate::torch::canonical(path).as_str()));
+            Some(Resolved::External(path)) if crate::flow::observers::transfers::needless::LISTING.has(crate::torch::canonical(path).as_str()));
         let only = |call: Call<'_>| match call.args {
             [arg, ..] if arg.kind == ArgKind::Positional => Some(arg.value),
             _ => None,
@@ -220,13 +214,11 @@ impl Interp<'_> {
         };
         let text = crate::torch::canonical(path).as_str();
         let placed = call.args.iter().any(|a| match a.kind {
-            ArgKind::Keyword(k) => {
-                matches!(k.as_str(), "device" | "generator" | "pin_memory" | "out" | "requires_grad")
-            }
+            ArgKind::Keyword(k) => PLACES.has(k.as_str()),
             ArgKind::DoubleStar => true,
             _ => false,
         });
-        FILLED_ON_DEVICE.contains(&text) && !placed && !(RANDOM.contains(&text) && self.draws_the_same())
+        FILLED_ON_DEVICE.has(text) && !placed && !(RANDOM.has(text) && self.draws_the_same())
     }
 
     /// Does the code want the same random numbers on every device? Code in a loop draws new ones in every round.
@@ -236,9 +228,7 @@ impl Interp<'_> {
 
     /// Does the file set a random seed?
     fn seeds(&self) -> bool {
-        self.linked().ir.attributes.iter().any(|name| {
-            matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed")
-        })
+        self.linked().ir.attributes.iter().any(|name| SEEDS.has(name.as_str()))
     }
 }
 

@@ -11,18 +11,12 @@ use crate::ir::{ArgKind, Expr, ExprId, Var};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// The size in bytes up to which a copy from pageable memory returns at once.
 const STAGED: u64 = 64 << 10;
 /// Functions that make tensors from Python numbers.
-pub(crate) const LISTING: &[&str] = &[
-    "torch.tensor",
-    "torch.as_tensor",
-    "torch.Tensor",
-    "torch.LongTensor",
-    "torch.IntTensor",
-    "torch.FloatTensor",
-];
+pub(crate) static LISTING: Words = Words::of("make tensors from numbers");
 
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
@@ -145,7 +139,7 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let lists = |call: crate::ir::Call<'_>| {
             let path = self.program.resolve_expr(module, call.func);
-            let listing = matches!(path, Some(Resolved::External(path)) if LISTING.contains(&crate::torch::canonical(path).as_str()));
+            let listing = matches!(path, Some(Resolved::External(path)) if LISTING.has(crate::torch::canonical(path).as_str()));
             let several = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count() > 1;
             listing
                 && !several

@@ -6,6 +6,10 @@ use crate::flow::domain::value::{Device, Reason, Tensor, Value};
 use crate::flow::machine::Interp;
 use crate::ir::{Arg, ArgKind, Call, Expr, ExprId, Module, Stmt, Var};
 use crate::sym::Sym;
+use crate::words::Words;
+
+/// Methods that add to a list or a set.
+static KEEPS: Words = Words::of("grow a list or a set");
 
 impl Interp<'_> {
     /// Reports a host tensor that moves in every round of a loop although no round changes it.
@@ -253,5 +257,5 @@ impl Interp<'_> {
 
 /// `found.append(x)`
 fn keeps(ir: &Module, call: Call<'_>) -> bool {
-    matches!(ir.expr(call.func), Expr::Attr { name, .. } if matches!(name.as_str(), "append" | "add" | "insert" | "extend"))
+    matches!(ir.expr(call.func), Expr::Attr { name, .. } if KEEPS.has(name.as_str()))
 }

@@ -11,69 +11,16 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Function, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
+use crate::words::Words;
 
 /// Functions that read a clock of the host.
-const CLOCKS: &[&str] = &[
-    "time.time",
-    "time.time_ns",
-    "time.perf_counter",
-    "time.perf_counter_ns",
-    "time.monotonic",
-    "time.monotonic_ns",
-    "timeit.default_timer",
-];
+static CLOCKS: Words = Words::of("clocks of the host");
 /// Names of calls that wait for the device, or may: reads, copies, prints, barriers, events, and other uses of a clock.
-const WAITS: &[&str] = &[
-    "synchronize",
-    "item",
-    "cpu",
-    "numpy",
-    "tolist",
-    "wait",
-    "barrier",
-    "elapsed_time",
-    "record",
-    "print",
-    "Event",
-    "join",
-    "to",
-    "cuda",
-    "save",
-    "empty_cache",
-    "all",
-    "any",
-    "nonzero",
-    "mark_step",
-    "allclose",
-    "bool",
-    "int",
-    "float",
-    "generate",
-    "sync",
-    "block_until_ready",
-    "is_finite",
-    "isnan",
-    "timeit",
-];
+static WAITS: Words = Words::of("may wait for the device");
 /// Operations that take long enough to be timed on their own.
-const HEAVY: &[&str] = &[
-    "matmul",
-    "mm",
-    "bmm",
-    "addmm",
-    "baddbmm",
-    "einsum",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "scaled_dot_product_attention",
-    "svd",
-    "inv",
-];
+static HEAVY: Words = Words::of("slow operations");
 /// Parts of the names of models, and of methods that run a model.
-const COMPUTES: &[&str] = &[
-    "model", "net", "module", "forward", "encod", "decod", "predict", "infer", "backbone", "head", "sample",
-];
+static COMPUTES: Words = Words::of("names of models");
 /// How many calls deep to search for a wait in the functions that a timed part calls.
 const MAX_DEPTH: u32 = 3;
 
@@ -126,13 +73,13 @@ impl Interp<'_> {
         let Expr::Attr { base, name } = ir.expr(ir.call(id).func) else { return false };
         let Expr::Var(var) = ir.expr(base) else { return false };
         let own = ir.function(self.here().func).params.first().is_some_and(|p| var == Var::Local(p.slot));
-        !own && !COMPUTES.iter().any(|part| name.as_str().contains(part))
+        !own && !COMPUTES.is_part_of(name.as_str())
     }
 
     /// The same for a matrix product or a convolution, which takes as long as a model.
     pub(crate) fn check_timed_operation(&mut self, name: &str, result: Value, e: ExprId) {
         let Value::Tensor(t) = result else { return };
-        if self.run.muted > 0 || !HEAVY.contains(&name) {
+        if self.run.muted > 0 || !HEAVY.has(name) {
             return;
         }
         let here = self.where_on_gpu(self.get_tensor(t).device);
@@ -204,7 +151,7 @@ fn imports_clock(program: &Program, module: ModIdx) -> bool {
 
 fn is_clock(program: &Program, module: ModIdx, call: Call<'_>) -> bool {
     call.args.is_empty()
-        && matches!(program.resolve_expr(module, call.func), Some(Resolved::External(path)) if CLOCKS.contains(&path.as_str()))
+        && matches!(program.resolve_expr(module, call.func), Some(Resolved::External(path)) if CLOCKS.has(path.as_str()))
 }
 
 /// Every difference `clock() - start` in a function or in a file's body, with the last read of the clock before it.
@@ -276,13 +223,13 @@ fn waits(program: &Program, module: ModIdx, stretch: Span, depth: u32) -> bool {
             return false;
         }
         let func = ir.call(c).func;
-        if name_of(func).is_some_and(|name| WAITS.contains(&name.as_str())) {
+        if name_of(func).is_some_and(|name| WAITS.has(name.as_str())) {
             return true;
         }
         let callee = match program.resolve_expr(module, func) {
             Some(Resolved::Function(m, f)) => Some((m, f)),
             Some(Resolved::External(path)) => {
-                return WAITS.contains(&crate::flow::models::tensors::functions::short(path));
+                return WAITS.has(crate::flow::models::tensors::functions::short(path));
             }
             _ => name_of(func).and_then(|name| {
                 let found = ir.functions.iter().position(|f| f.name == name && f.parent.is_some())?;

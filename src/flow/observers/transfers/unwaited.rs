@@ -8,6 +8,10 @@ use crate::flow::machine::arguments::args::Args;
 use crate::flow::observers::transfers::needless::nonblocking;
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
+use crate::words::Words;
+
+/// Methods that wait for a copy, or ask whether it is over.
+static WAITS: Words = Words::of("wait for a stream");
 
 impl Interp<'_> {
     /// `.to("cpu", non_blocking=True)`: returns the result's device with an origin `Unwaited`, and stores the number of waits so far.
@@ -81,7 +85,7 @@ impl Interp<'_> {
 
     /// A call of a method whose name says that it waits.
     pub(crate) fn may_wait(&mut self, name: Sym) {
-        if matches!(name.as_str(), "synchronize" | "wait" | "wait_stream" | "wait_event" | "query") {
+        if WAITS.has(name.as_str()) {
             self.observed.waits += 1;
         }
     }

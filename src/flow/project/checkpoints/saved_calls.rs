@@ -9,6 +9,28 @@ use crate::link::{ModIdx, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
+
+/// Methods that give values of Python or NumPy.
+static TO_PYTHON: Words = Words::of("results that are not tensors");
+/// Parts of the names of objects whose state has no tensors.
+static WITHOUT_TENSORS: Words = Words::of("states without tensors");
+/// Methods whose result is on the device of the value.
+static STAYS: Words = Words::of("results on the same device");
+/// Functions with the argument `map_location`.
+static LOADS: Words = Words::of("load with map_location");
+/// Functions whose result is on the CPU.
+static ON_HOST: Words = Words::of("results on the CPU");
+/// Functions whose result is like their argument.
+static LIKE: Words = Words::of("tensors like another one");
+/// Functions whose result holds their arguments.
+static COLLECTS: Words = Words::of("results that hold the arguments");
+/// Functions whose result has no tensors.
+static GIVES_PLAIN: Words = Words::of("builtins without tensors");
+/// Functions whose result is on the device of their arguments.
+static JOINS: Words = Words::of("results on the device of the arguments");
+/// The starts of paths whose functions give no tensors.
+static OTHER_MODULES: Words = Words::of("modules without tensors");
 
 impl Contents<'_> {
     pub(crate) fn call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Stored {
@@ -41,7 +63,7 @@ impl Contents<'_> {
         let of_base = || self.value(site, base, depth);
         match name.as_str() {
             "cpu" => Stored::Host,
-            "item" | "tolist" | "numpy" => Stored::Plain,
+            text if TO_PYTHON.has(text) => Stored::Plain,
             "cuda" => Stored::Elsewhere,
             "to" => match argument(call, 0, Sym::new("device")) {
                 Some(x) if self.is_cpu(site, x) => Stored::Host,
@@ -51,14 +73,10 @@ impl Contents<'_> {
                 Stored::Host => Stored::Host,
                 _ => {
                     let text = self.last_name(site, base).to_ascii_lowercase();
-                    let none =
-                        ["sched", "scaler", "sampler", "meter", "stopp"].iter().any(|w| text.contains(w));
-                    if none { Stored::Plain } else { Stored::Elsewhere }
+                    if WITHOUT_TENSORS.is_part_of(&text) { Stored::Plain } else { Stored::Elsewhere }
                 }
             },
-            "items" | "values" | "keys" | "copy" | "get" | "pop" | "clone" | "detach" | "contiguous"
-            | "float" | "half" | "double" | "bfloat16" | "view" | "reshape" | "flatten" | "squeeze"
-            | "unsqueeze" | "narrow" | "permute" | "transpose" | "t" | "type" | "eval" | "train" => of_base(),
+            text if STAYS.has(text) => of_base(),
             _ => match own_method(self.program, site.module, site.func, call.func) {
                 Some((m, f)) => self.result(site, call, m, f, depth),
                 None => Stored::Unknown,
@@ -80,43 +98,25 @@ impl Contents<'_> {
     fn foreign(&self, site: &Site<'_>, path: &str, call: Call<'_>, depth: u32) -> Stored {
         let given: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
         match path {
-            "torch.load" | "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
+            _ if LOADS.has(path) => {
                 let at = if path == "torch.load" { 1 } else { 2 };
                 let cpu = argument(call, at, Sym::new("map_location")).is_some_and(|x| self.is_cpu(site, x));
                 if cpu { Stored::Host } else { Stored::Unknown }
             }
-            "torch.from_numpy" | "torch.get_rng_state" | "safetensors.torch.load_file" => Stored::Host,
+            _ if ON_HOST.has(path) => Stored::Host,
             // The state is gathered on the CPU (torch/distributed/fsdp/fully_sharded_data_parallel.py, `_optim_state_dict_impl`).
             "torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict"
             | "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.full_optim_state_dict" => {
                 Stored::Host
             }
             // Without an explicit device, the result is on the device of the argument.
-            "torch.empty_like" | "torch.zeros_like" | "torch.ones_like" | "torch.full_like"
-            | "torch.rand_like" | "torch.randn_like"
-                if argument(call, usize::from(u8::MAX), Sym::new("device")).is_none() =>
-            {
+            _ if LIKE.has(path) && argument(call, usize::from(u8::MAX), Sym::new("device")).is_none() => {
                 given.first().map_or(Stored::Unknown, |&like| self.value(site, like, depth))
             }
-            "builtins.dict"
-            | "builtins.list"
-            | "builtins.tuple"
-            | "builtins.sorted"
-            | "builtins.set"
-            | "builtins.min"
-            | "builtins.max"
-            | "builtins.sum"
-            | "builtins.zip"
-            | "builtins.enumerate"
-            | "collections.OrderedDict"
-            | "copy.deepcopy"
-            | "copy.copy" => self.all(site, &given, depth),
-            "builtins.len" | "builtins.str" | "builtins.int" | "builtins.float" | "builtins.bool"
-            | "builtins.round" | "builtins.vars" | "builtins.repr" => Stored::Plain,
-            "torch.cat" | "torch.stack" | "torch.concat" | "torch.clone" => self.all(site, &given, depth),
-            _ if ["numpy.", "random.", "time.", "math.", "datetime."].iter().any(|p| path.starts_with(p)) => {
-                Stored::Plain
-            }
+            _ if COLLECTS.has(path) => self.all(site, &given, depth),
+            _ if GIVES_PLAIN.has(path) => Stored::Plain,
+            _ if JOINS.has(path) => self.all(site, &given, depth),
+            _ if OTHER_MODULES.starts(path) => Stored::Plain,
             _ => Stored::Unknown,
         }
     }

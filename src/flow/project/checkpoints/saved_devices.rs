@@ -8,6 +8,14 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
+
+/// Attributes of a tensor that are tensors on its device.
+static OF_TENSOR: Words = Words::of("tensors of a tensor");
+/// Parts of the names of values that are not tensors.
+static PLAIN_PARTS: Words = Words::of("parts of names of plain values");
+/// Words in the names of values that are not tensors.
+static PLAIN_WORDS: Words = Words::of("names of plain values");
 
 /// The maximum depth of expressions that are followed.
 const MAX_DEPTH: u32 = 12;
@@ -53,7 +61,7 @@ impl Contents<'_> {
             Expr::Star(x) | Expr::Await(x) => self.value(site, x, depth),
             Expr::Index { base, .. } => self.value(site, base, depth),
             Expr::Attr { base, name } => match name.as_str() {
-                "data" | "T" | "grad" => self.value(site, base, depth),
+                text if OF_TENSOR.has(text) => self.value(site, base, depth),
                 text if is_plain_name(text) => Stored::Plain,
                 _ => self.own_attribute(site, base, name, depth),
             },
@@ -165,28 +173,9 @@ const fn plain_if(plain: bool) -> Stored {
 
 /// Names of values in checkpoints that are not tensors.
 fn is_plain_name(name: &str) -> bool {
-    const PARTS: &[&str] = &[
-        "epoch", "step", "iter", "config", "hparam", "score", "metric", "version", "vocab", "seed",
-        "accuracy", "_idx",
-    ];
-    const WORDS: &[&str] = &[
-        "args",
-        "cfg",
-        "opt",
-        "opts",
-        "lr",
-        "acc",
-        "loss",
-        "name",
-        "arch",
-        "fold",
-        "options",
-        "params_dict",
-        "history",
-    ];
     let name = name.to_ascii_lowercase();
-    PARTS.iter().any(|part| name.contains(part))
-        || name.split('_').any(|word| WORDS.contains(&word)) && !name.contains("state")
+    PLAIN_PARTS.is_part_of(&name)
+        || name.split('_').any(|word| PLAIN_WORDS.has(word)) && !name.contains("state")
 }
 
 /// The values that a method assigns or adds to an attribute of its object.

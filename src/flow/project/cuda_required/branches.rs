@@ -1,9 +1,9 @@
 //! Branches that no path without CUDA continues after: they refuse, leave the function, or set a value that is needed later.
 
 use super::Uses;
+use super::caught::exits;
 use super::refuses::{Point, Refusal, Refuses};
 use crate::ir::{Block, Expr, ExprId, FuncKind, Module, Stmt, StmtId, Var};
-use crate::link::Resolved;
 use crate::span::Span;
 use crate::work::spend;
 
@@ -72,15 +72,9 @@ impl Refuses<'_> {
         match *self.ir().stmt(last) {
             Stmt::Raise { .. } => Some(true),
             Stmt::Return(_) => Some(false),
-            Stmt::Expr(e) => self.exits(e).then_some(true),
+            Stmt::Expr(e) => exits(self.program, self.module, e).then_some(true),
             _ => None,
         }
-    }
-
-    fn exits(&self, e: ExprId) -> bool {
-        let Expr::Call(call) = self.ir().expr(e) else { return false };
-        matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
-            Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
     }
 }
 

@@ -10,6 +10,10 @@ use crate::flow::query::reaching_values::blocks;
 use crate::ir::{ArgKind, Block, Call, Expr, ExprId, ExprList, Handler, Module, Stmt, StmtId, Whole};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
+use crate::words::Words;
+
+/// Functions that end the program.
+static EXITS: Words = Words::of("end the program");
 
 /// The callees in bodies of `try` statements with a handler that continues without the result, in order.
 pub(super) fn tried(program: &Program, m: ModIdx) -> Vec<Span> {
@@ -64,11 +68,11 @@ fn goes_on(program: &Program, m: ModIdx, handler: &Handler, in_function: bool) -
 }
 
 /// `sys.exit(1)`
-fn exits(program: &Program, m: ModIdx, e: ExprId) -> bool {
+pub(super) fn exits(program: &Program, m: ModIdx, e: ExprId) -> bool {
     let ir = &program.get(m).ir;
     let Expr::Call(call) = ir.expr(e) else { return false };
     matches!(program.resolve_expr(m, ir.call(call).func),
-        Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
+        Some(Resolved::External(path)) if EXITS.has(path.as_str()))
 }
 
 /// The places for which a scheduler provides GPUs: classes and functions with `@ray.remote(num_gpus=1)`, and the arguments in

@@ -9,14 +9,10 @@ use crate::link::{ModIdx, Resolved, Target};
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, State, Without};
+use crate::words::Words;
 
 /// Functions that distribute a module or its inputs over GPUs. They raise if there are none.
-const SPREADERS: [&str; 4] = [
-    "torch.nn.parallel.replicate",
-    "torch.nn.parallel.replicate.replicate",
-    "torch.nn.parallel.scatter",
-    "torch.nn.parallel.scatter_gather.scatter",
-];
+static SPREADERS: Words = Words::of("spread over GPUs");
 
 /// The rules that may report code that needs CUDA.
 pub(super) const USES: &[Code] = &[Code(101), Code(106), Code(108), Code(305), Code(401)];
@@ -90,7 +86,7 @@ impl Refuses<'_> {
             // `torch.cuda.FloatTensor(3)`
             (_, Some(Resolved::External(path)))
                 if is_legacy_type(path)
-                    || SPREADERS.contains(&path.as_str())
+                    || SPREADERS.has(path.as_str())
                     || torch::GPU_GROUPS.contains(&path.as_str()) =>
             {
                 self.uses.anywhere()

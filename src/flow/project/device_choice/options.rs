@@ -8,6 +8,10 @@ use rustc_hash::FxHashSet;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Module, Stmt};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
+use crate::words::Words;
+
+/// Arguments of an option that does not take one text.
+static NOT_ONE_TEXT: Words = Words::of("options without one text");
 
 /// What the files say about options and devices.
 #[derive(Default)]
@@ -78,7 +82,7 @@ fn option(ir: &Module, call: Call<'_>) -> Option<Sym> {
     };
     let number = keyword("type").is_some_and(|t| ir.is_builtin(t, "int") || ir.is_builtin(t, "bool"))
         || keyword("default").is_some_and(|d| matches!(ir.expr(d), Expr::Int(_) | Expr::True | Expr::False));
-    let flag = ["action", "is_flag", "nargs"].iter().any(|name| keyword(name).is_some());
+    let flag = NOT_ONE_TEXT.all().iter().any(|name| keyword(name).is_some());
     let only_cuda = keyword("choices").is_some_and(|choices| {
         let (Expr::List(list) | Expr::Tuple(list)) = ir.expr(choices) else { return false };
         ir.list(list).iter().all(|&e| text(e).is_some_and(|s| s.as_str().starts_with("cuda")))

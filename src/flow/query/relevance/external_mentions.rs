@@ -5,6 +5,12 @@ use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Stmt, Var, Whole};
 use crate::link::Resolved;
 use crate::sym::Sym;
 use crate::torch::{self, Kind, Returns, State, Without};
+use crate::words::Words;
+
+/// Functions whose effect depends on the device.
+static DECIDES: Words = Words::of("depend on the machine");
+/// Parts of the names of device indices.
+static NUMBERS: Words = Words::of("device indices");
 
 impl Scan<'_> {
     /// Whether the callee is `KINDS[name]`, for a table of module classes.
@@ -102,10 +108,7 @@ impl Scan<'_> {
         if self.is_cast_for_device(path, call) {
             self.own(e);
         }
-        let seed = if matches!(
-            path.as_str(),
-            "torch.load" | "torch.jit.load" | "torch.distributed.init_process_group"
-        ) {
+        let seed = if DECIDES.has(path.as_str()) {
             true
         } else if let Some(module) = torch::module(path) {
             // A module without weights works on any device.
@@ -252,5 +255,5 @@ fn may_have_state(module: &torch::ModuleOp, call: Call<'_>) -> bool {
 
 /// Whether the name refers to a device index.
 pub(crate) fn is_rank(name: &str) -> bool {
-    ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w)) || name.ends_with("_id")
+    NUMBERS.is_part_of(name) || name.ends_with("_id")
 }

@@ -6,8 +6,16 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
+use crate::words::Words;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
+
+/// Attributes that are seeds: `x.cuda()`, `torch.cuda.…`.
+static SEEDS: Words = Words::of("names that decide devices");
+/// Methods that move a tensor or module.
+static MOVERS: Words = Words::of("move a tensor");
+/// Functions that query the machine.
+static QUESTIONS: Words = Words::of("query the machine");
 
 /// The function that packs sequences for a recurrent module. It requires their lengths on the CPU (`torch.nn.utils.rnn`).
 const PACKS: &str = "pack_padded_sequence";
@@ -52,31 +60,8 @@ impl Names {
     pub(crate) fn new() -> Self {
         let set = |names: &[&str]| names.iter().map(|n| Sym::new(n)).collect();
         Self {
-            seeds: set(&[
-                "cuda",
-                "cpu",
-                "xpu",
-                "npu",
-                "hpu",
-                "mps",
-                "ipu",
-                "mlu",
-                "musa",
-                "xla_device",
-                "pin_memory",
-                "DataLoader",
-                "from_pretrained",
-                "from_config",
-                "from_numpy",
-                "load_state_dict_from_url",
-                "load_url",
-                "OutOfMemoryError",
-                "get_device",
-                "float64",
-                "double",
-                "DoubleTensor",
-            ]),
-            movers: set(&["to", "cuda", "cpu", "type_as", "xpu", "npu"]),
+            seeds: set(SEEDS.all()),
+            movers: set(MOVERS.all()),
             demands: set(&[PACKS, "pin_memory"]),
             init: Sym::new("__init__"),
             device: Sym::new("device"),
@@ -88,7 +73,7 @@ impl Names {
             super_: Sym::new("super"),
             type_: Sym::new("type"),
             return_tensors: Sym::new("return_tensors"),
-            questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
+            questions: set(QUESTIONS.all()),
             registering: set(&["register_buffer", "register_parameter"]),
         }
     }

@@ -9,9 +9,10 @@ use crate::flow::query::type_names::is_number_type;
 use crate::ir::{Call, Expr, ExprId, FuncId, Slot, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::{Answers, Sym};
+use crate::words::Words;
 
 /// Methods that move a module to an accelerator.
-const MOVERS: &[&str] = &["to", "cuda", "xpu", "npu", "mps", "hpu", "to_empty"];
+static MOVERS: Words = Words::of("move a module to an accelerator");
 
 thread_local! {
     static MOVES: Answers = const { Answers::new() };
@@ -19,7 +20,7 @@ thread_local! {
 
 /// Whether the method is one of `MOVERS`. Called for all calls of a file.
 fn is_mover(name: Sym) -> bool {
-    MOVES.with(|known| known.ask(name, |name| MOVERS.contains(&name)))
+    MOVES.with(|known| known.ask(name, |name| MOVERS.has(name)))
 }
 
 /// The receiver of a move.
