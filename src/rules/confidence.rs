@@ -35,7 +35,7 @@ pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
         f.doubt(Confidence::Low, "every process that reaches this line has its own GPU");
     }
     if event.bite.past {
-        f.doubt(Confidence::Likely, "the line before it that raises is corrected");
+        f.doubt(Confidence::Likely, "the failure before this line is corrected");
     }
     if let Some(condition) = f.condition.clone() {
         f.doubt(Confidence::Likely, format!("the program runs this line {condition}"));
