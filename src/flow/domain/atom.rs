@@ -69,7 +69,7 @@ pub enum Atom {
     /// "The `try` body raised the exception that this handler catches." The negation is the normal case, so it does not lower the
     /// confidence of a finding.
     Caught,
-    /// "A reported mismatch did not raise." Code after the mismatch stays reachable under this atom.
+    /// "A reported failure did not raise." Code after the failure stays reachable under this atom.
     Past,
     /// "An unguarded use of a missing accelerator did not raise." In reality it raises. Later failures that need this atom are attached
     /// to the first use and not reported again.

@@ -95,7 +95,7 @@ pub struct Bite {
     pub conditions: Vec<String>,
     /// Whether the place is reached only if CUDA is available. Otherwise CUDA is what makes it go wrong.
     pub behind_cuda: bool,
-    /// Whether another reported mismatch raises first on every way to the place.
+    /// Whether another reported failure raises first on every way to the place.
     pub past: bool,
 }
 

@@ -65,6 +65,7 @@ impl Interp<'_> {
         let tensor = Box::new(self.operand(operand, d, origin));
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
+        self.after_failure(bad);
     }
 
     /// Is it the module whose `forward` is being interpreted?

@@ -17,7 +17,7 @@ struct Way {
     pub(crate) guesses: usize,
     /// The earlier use that raises first on this way. This way is real only if that use did not raise.
     pub(crate) shadow: Option<Place>,
-    /// Whether a reported mismatch raises first on this way.
+    /// Whether a reported failure raises first on this way.
     pub(crate) past: bool,
 }
 

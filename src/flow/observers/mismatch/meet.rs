@@ -245,17 +245,22 @@ impl Interp<'_> {
         if let Some(pending) = self.events.last_mut() {
             pending.about = about;
         }
-        // Code after the failure is not reached, except through `Past`: it may contain bugs with causes of their own.
+        self.after_failure(bad);
+        Pair::Refused
+    }
+
+    /// After a reported failure, code is reached only through `Past` where `bad` holds: it may contain bugs with causes of their own.
+    pub(crate) fn after_failure(&mut self, bad: Cond) {
         if self.caught_around() {
             self.survive(bad, FALSE);
-            return Pair::Refused;
+            return;
         }
         let past = self.atoms.add(crate::flow::domain::atom::Atom::Past);
         let (past, fine) = (self.d.atom(past), self.d.not(bad));
         let on = self.d.or(fine, past);
         self.path = self.d.and(self.path, on);
-        Pair::Refused
     }
+
     /// Restricts `bad` to the cases in which both sides are tensors and name a device.
     fn where_both_are_tensors(&mut self, devices: [Device; 2], mut bad: Cond) -> Cond {
         for d in devices {
