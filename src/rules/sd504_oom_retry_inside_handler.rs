@@ -140,7 +140,8 @@ impl File<'_> {
     /// `buffer.resize_(n)`, `torch.empty(n)`: a callable that is not written in Python has no frame in the traceback.
     fn leaves_no_frame(&self, callee: ExprId) -> bool {
         if let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, callee) {
-            return torch::function(path).is_some_and(|op| matches!(op.kind, Kind::Factory | Kind::FactoryLike));
+            return torch::function(path)
+                .is_some_and(|op| matches!(op.kind, Kind::Factory | Kind::FactoryLike));
         }
         matches!(self.ir.expr(callee), Expr::Attr { name, .. }
             if name.as_str().ends_with('_') && torch::method(name).is_some())

@@ -102,7 +102,14 @@ pub struct Bite {
 impl Bite {
     /// In this world, without further conditions.
     pub fn in_world(world: World) -> Self {
-        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new(), behind_cuda: false, past: false }
+        Self {
+            world,
+            premises: Vec::new(),
+            also: Vec::new(),
+            conditions: Vec::new(),
+            behind_cuda: false,
+            past: false,
+        }
     }
 }
 

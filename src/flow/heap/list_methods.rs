@@ -8,43 +8,44 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::{BinOp, ExprId};
 use crate::sym::Sym;
 
+/// Where a new element goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Last,
+    /// Before the element with this index. A negative index counts from the end.
+    At(i64),
+    Unknown,
+}
+
+impl Place {
+    /// The index of the new element in a list of this length. `list.insert` clamps indices that are out of range.
+    fn index(self, length: usize) -> Option<usize> {
+        match self {
+            Self::Last => Some(length),
+            Self::At(n) => match usize::try_from(n) {
+                Ok(n) => Some(n.min(length)),
+                Err(_) => {
+                    Some(length.saturating_sub(usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX)))
+                }
+            },
+            Self::Unknown => None,
+        }
+    }
+}
+
 impl Interp<'_> {
     pub(crate) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
-            ("append" | "appendleft", Some((v, at))) => {
-                let first = name.as_str() == "appendleft";
-                self.check_accumulated(v, e);
-                let v = match self.is_module_object(id) {
-                    // `ParameterList` makes parameters from tensors.
-                    true => self.as_parameters(v),
-                    false if self.constructing() => self.kept(v, at, 1),
-                    false => v,
-                };
-                if let Some(new) = self.with_room_for_some(id, v) {
-                    self.set_own(id, new);
-                    return Value::None;
-                }
-                // Inside a loop the number of elements is unknown, unless the same round has made the list.
-                let new = match (self.own(id), self.is_gone_through(id, e)) {
-                    (Value::Seq(s), true) => {
-                        let mut items = self.seq_items(s).to_vec();
-                        items.insert(if first { 0 } else { items.len() }, v);
-                        self.seq(&items)
-                    }
-                    (Value::Seq(s), false) => {
-                        let mut items = self.seq_items(s).to_vec();
-                        items.push(v);
-                        self.many_beside(&items)
-                    }
-                    (Value::Many(m), _) => {
-                        let old = *self.t.values.get(m);
-                        self.many_beside(&[old, v])
-                    }
-                    _ => self.many(Value::Unknown),
-                };
-                self.set_own(id, new);
-                Value::None
+            ("append", Some(new)) => {
+                self.check_accumulated(new.0, e);
+                self.add_element(id, new, Place::Last, e)
+            }
+            ("appendleft", Some(new)) => self.add_element(id, new, Place::At(0), e),
+            ("add", Some(new)) => self.add_element(id, new, Place::Unknown, e),
+            ("insert", Some((index, _))) if let Some(&new) = args.positional.get(1) => {
+                let place = if let Value::Int(n) = index { Place::At(n) } else { Place::Unknown };
+                self.add_element(id, new, place, e)
             }
             ("extend", Some((v, at))) => {
                 self.extend_list(id, v, at);
@@ -87,6 +88,38 @@ impl Interp<'_> {
                 self.result_of(e)
             }
         }
+    }
+
+    /// Adds an element to a list, or to a set, which has no order.
+    fn add_element(&mut self, id: ObjId, (v, at): (Value, ExprId), place: Place, e: ExprId) -> Value {
+        let v = match self.is_module_object(id) {
+            // `ParameterList` makes parameters from tensors.
+            true => self.as_parameters(v),
+            false if self.constructing() => self.kept(v, at, 1),
+            false => v,
+        };
+        if place == Place::Last
+            && let Some(new) = self.with_room_for_some(id, v)
+        {
+            self.set_own(id, new);
+            return Value::None;
+        }
+        let new = match self.own(id) {
+            Value::Seq(s) => {
+                let mut items = self.seq_items(s).to_vec();
+                // Inside a loop the number of elements is unknown, unless the same round has made the list.
+                let index = place.index(items.len()).filter(|_| self.is_gone_through(id, e));
+                items.insert(index.unwrap_or(items.len()), v);
+                if index.is_some() { self.seq(&items) } else { self.many_beside(&items) }
+            }
+            Value::Many(m) => {
+                let old = *self.t.values.get(m);
+                self.many_beside(&[old, v])
+            }
+            _ => self.many(Value::Unknown),
+        };
+        self.set_own(id, new);
+        Value::None
     }
 
     pub(crate) fn dict_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {

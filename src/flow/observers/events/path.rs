@@ -123,7 +123,8 @@ impl Interp<'_> {
             return None;
         }
         let idle = self.idle(cube);
-        let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None, past: false };
+        let mut way =
+            Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None, past: false };
         // `usual`: literals that hold unless an exception was raised.
         // `chance`: literals that only an exception or an unknown choice makes true.
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
