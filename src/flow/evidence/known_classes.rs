@@ -13,7 +13,7 @@ static NO_SEQUENCES: Words = Words::of("classes that are no sequences");
 static FOLLOWED: Words = Words::of("prefixes of followed libraries");
 static ON_HOST: Words = Words::of("classes on the host");
 static NUMBERS: Words = Words::of("number classes");
-static NO_TENSORS: Words = Words::of("collection classes without tensors");
+static NO_TENSORS: Words = Words::of("collection and number classes without tensors");
 
 impl Interp<'_> {
     /// Whether the value is an instance of the class, if known. Tensors, containers and plain values have known

@@ -12,7 +12,7 @@ use crate::words::Words;
 
 /// Values of `device_map` that spread a model over all GPUs.
 static SPREAD: Words = Words::of("device maps over all GPUs");
-static PLACE: Words = Words::of("options that place a loaded model");
+static PLACE: Words = Words::of("options of a loaded model");
 static OF_ANY_CLASS: Words = Words::of("bases of any class");
 
 impl Interp<'_> {
