@@ -7,7 +7,7 @@ use crate::link::{ModIdx, Resolved};
 use crate::torch::{ModuleOp, State};
 use crate::words::Words;
 
-static NUMBERS: Words = Words::of("number types");
+static NUMBERS: Words = Words::of("number types of Python");
 static ITERABLES: Words = Words::of("list, tuple and iterable types");
 static LISTS: Words = Words::of("list and tuple types");
 static MAPPINGS: Words = Words::of("mapping types");
