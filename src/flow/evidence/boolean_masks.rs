@@ -5,23 +5,10 @@ use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
 use crate::ir::{BinOp, CmpOp, Expr, ExprId, Stmt, UnaryOp, Var};
+use crate::words::Words;
 
 /// Tensor methods whose result has a truth value for each element.
-const ASKS: &[&str] = &[
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "bool",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "logical_not",
-    "logical_and",
-    "logical_or",
-];
+static ASKS: Words = Words::of("give truth values");
 
 impl Interp<'_> {
     /// The value of an index that is a comparison, such as `places[tokens == token]`. A single truth value selects no
@@ -74,7 +61,7 @@ impl Interp<'_> {
                 self.asks_each(left) || self.asks_each(right)
             }
             Expr::Call(call) => matches!(ir.expr(ir.call(call).func),
-                Expr::Attr { name, .. } if ASKS.contains(&name.as_str())),
+                Expr::Attr { name, .. } if ASKS.has(name.as_str())),
             _ => false,
         }
     }

@@ -17,26 +17,16 @@ use crate::flow::observers::mismatch::meet::{Party, Rule};
 use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Methods that modules have and tensors do not have.
-pub(crate) const ONLY_MODULES: &[&str] = &[
-    "eval",
-    "train",
-    "state_dict",
-    "load_state_dict",
-    "parameters",
-    "named_parameters",
-    "buffers",
-    "modules",
-    "children",
-    "zero_grad",
-];
+static ONLY_MODULES: Words = Words::of("only modules have");
 
 impl Interp<'_> {
     /// Handles `x.name(…)` of an outside value. A value with a method that only modules have is a module, with weights
     /// on some device.
     pub(crate) fn shown_as_module(&mut self, o: OuterId, name: Sym) {
-        if ONLY_MODULES.contains(&name.as_str()) {
+        if ONLY_MODULES.has(name.as_str()) {
             self.evidence.shown_modules.insert(o);
             if let Some(Value::Tensor(moved)) = self.as_moved(o) {
                 self.is_module_there(self.get_tensor(moved).device);
@@ -46,7 +36,7 @@ impl Interp<'_> {
 
     /// The same for the result of a move.
     pub(crate) fn moved_is_module(&mut self, device: Dd, name: Sym) {
-        if ONLY_MODULES.contains(&name.as_str()) {
+        if ONLY_MODULES.has(name.as_str()) {
             self.is_module_there(device);
         }
     }

@@ -16,13 +16,23 @@ use crate::flow::machine::expressions::evaluate::ANY_VALUE;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch;
+use crate::words::Words;
 
 /// Methods that only models and tensors have.
-const MODELS_DO: &[&str] =
-    &["to", "cuda", "cpu", "eval", "state_dict", "parameters", "named_parameters", "half"];
+static MODELS_DO: Words = Words::of("models and tensors do");
 
 /// Those that tensors have as well.
-const MOVES: &[&str] = &["to", "cuda", "cpu", "half"];
+static MOVES: Words = Words::of("move or halve");
+
+static MOVE_TO_DEVICE: Words = Words::of("move to a device");
+static TRANSFERS: Words = Words::of("another device or number type");
+static VIEWS: Words = Words::of("attributes of tensors that are tensors");
+static SETTINGS: Words = Words::of("names of settings");
+static STATES_OF_NUMBERS: Words = Words::of("objects with a state of numbers");
+static VIEWS_OF_DICTS: Words = Words::of("views of a dict");
+static PARAMETERS: Words = Words::of("parameters of a module");
+static SHARED: Words = Words::of("methods that other libraries share");
+static SHARED_UNLESS_TENSOR: Words = Words::of("methods that Python's types share");
 
 impl Interp<'_> {
     /// Writes an attribute or item of an outside value. If nothing is known of the new value, the old symbol stays,
@@ -147,9 +157,7 @@ impl Interp<'_> {
             "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
                 Value::Host(Host::Rank)
             }
-            "data" | "T" | "mT" | "grad" | "real" | "imag" if self.is_tensorish(o) => {
-                self.tensor_of_outer(o, e)
-            }
+            name if VIEWS.has(name) && self.is_tensorish(o) => self.tensor_of_outer(o, e),
             _ => Value::Outer(self.outer_attr(o, name)),
         }
     }
@@ -157,21 +165,7 @@ impl Interp<'_> {
     /// The device `x.device` of an outside value: the device of a tensor or module, or the value of an option.
     fn device_symbol(&mut self, o: OuterId, e: ExprId) -> crate::flow::domain::diagram::Dd {
         let outer = self.t.get_outer(o);
-        let config = matches!(
-            outer.text.rsplit('.').next().unwrap_or(""),
-            "args"
-                | "cfg"
-                | "config"
-                | "opt"
-                | "opts"
-                | "params"
-                | "hparams"
-                | "options"
-                | "conf"
-                | "flags"
-                | "FLAGS"
-                | "settings"
-        );
+        let config = SETTINGS.has(outer.text.rsplit('.').next().unwrap_or(""));
         if config {
             let named = self.outer_attr(o, self.known.device);
             let place = self.place(e);
@@ -209,7 +203,7 @@ impl Interp<'_> {
         }
         let text = self.t.get_outer(o).text.to_ascii_lowercase();
         let last = text.rsplit('.').next().unwrap_or_default();
-        ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
+        STATES_OF_NUMBERS.is_part_of(last)
     }
 
     /// The table entry for a method of one of PyTorch's own objects: `torch.cuda.Event().record()`.
@@ -250,7 +244,7 @@ impl Interp<'_> {
             self.module_mode(Value::Outer(o), text, args, e);
         }
         match text {
-            "items" | "keys" | "values" => {
+            _ if VIEWS_OF_DICTS.has(text) => {
                 return self.items_outside(o, text);
             }
             "get" | "pop" if !args.positional.is_empty() => {
@@ -258,13 +252,12 @@ impl Interp<'_> {
                 let item = self.outer_item(o, key);
                 return self.read_outside(item);
             }
-            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
-            | "bfloat16" => {
+            _ if TRANSFERS.has(text) => {
                 return self.transfer_outside(o, name, args, e, base);
             }
             "startswith" => return self.host_method(Value::Outer(o), name, args, e),
             // Only modules have these methods, and the parameters are on the module's device.
-            "parameters" | "buffers" | "named_parameters" | "named_buffers" => {
+            _ if PARAMETERS.has(text) => {
                 return self.parameters_outside(o, text, e);
             }
             _ => {}
@@ -274,12 +267,7 @@ impl Interp<'_> {
             return self.unknown_call(Value::Outer(o), args, e);
         }
         // Other types have methods of these names as well: lists, strings, sets.
-        let shared = match text {
-            "numpy" | "size" | "type" | "get_device" => true,
-            "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update"
-            | "map_" => !self.is_tensorish(o),
-            _ => false,
-        };
+        let shared = SHARED.has(text) || SHARED_UNLESS_TENSOR.has(text) && !self.is_tensorish(o);
         if crate::torch::method(name).is_some() && !shared {
             let t = self.tensor_of_outer(o, e);
             let place = self.place(e);
@@ -287,7 +275,7 @@ impl Interp<'_> {
             self.evidence.own_results.insert(origin, o);
             return self.tensor_method(t, name, args, e, base);
         }
-        if matches!(text, "numpy" | "size" | "type") || text == "get_device" && args.positional.is_empty() {
+        if SHARED.has(text) && (text != "get_device" || args.positional.is_empty()) {
             let t = self.tensor_of_outer(o, e);
             return self.tensor_method(t, name, args, e, base);
         }
@@ -304,7 +292,7 @@ impl Interp<'_> {
         }
         // A part that is moved may be data. Its call is better evidence.
         let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
-        if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
+        if MODELS_DO.has(text) && !(part && MOVES.has(text)) {
             self.used_as_weights(Value::Outer(o));
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {
@@ -334,7 +322,7 @@ impl Interp<'_> {
         let t = self.tensor_of_outer(o, e);
         let moved = self.tensor_method(t, name, args, e, base);
         let moved = if self.may_be_anything(o) { self.in_one_piece(moved) } else { moved };
-        if matches!(name.as_str(), "to" | "cuda" | "cpu") {
+        if MOVE_TO_DEVICE.has(name.as_str()) {
             self.goes_along(o, moved);
             self.part_moves(o);
         }

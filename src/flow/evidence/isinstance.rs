@@ -8,6 +8,9 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::{BinOp, Expr, ExprId};
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static NOT_OF_LITERALS: Words = Words::of("classes compared with literals");
 
 impl Interp<'_> {
     pub(crate) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
@@ -252,22 +255,5 @@ pub(crate) fn literal_is(v: Value, path: &str) -> Option<bool> {
         Value::None => &[],
         _ => return None,
     };
-    const CLASSES: &[&str] = &[
-        "builtins.bool",
-        "builtins.bytes",
-        "builtins.dict",
-        "builtins.float",
-        "builtins.int",
-        "builtins.list",
-        "builtins.set",
-        "builtins.str",
-        "builtins.tuple",
-        "os.PathLike",
-        "pathlib.Path",
-        "pathlib.PurePath",
-        "torch.device",
-        "torch.nn.Module",
-        "torch.Tensor",
-    ];
-    own.contains(&path).then_some(true).or_else(|| CLASSES.contains(&path).then_some(false))
+    own.contains(&path).then_some(true).or_else(|| NOT_OF_LITERALS.has(path).then_some(false))
 }

@@ -6,6 +6,14 @@ use crate::flow::evidence::isinstance::{is_module_path, literal_is};
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static PLAIN: Words = Words::of("plain classes in tests");
+static NO_SEQUENCES: Words = Words::of("classes that are no sequences");
+static FOLLOWED: Words = Words::of("prefixes of followed libraries");
+static ON_HOST: Words = Words::of("classes on the host");
+static NUMBERS: Words = Words::of("number classes");
+static NO_TENSORS: Words = Words::of("collection and number classes without tensors");
 
 impl Interp<'_> {
     /// Whether the value is an instance of the class, if known. Tensors, containers and plain values have known
@@ -48,10 +56,7 @@ impl Interp<'_> {
         if path == "numpy.ndarray" {
             return self.is_known_array(v);
         }
-        let plain = matches!(
-            path,
-            "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"
-        );
+        let plain = PLAIN.has(path);
         if !plain {
             return None;
         }
@@ -106,11 +111,7 @@ impl Interp<'_> {
                 ObjKind::List { module: false } if self.heap.true_lists.contains(&id) => Some(true),
                 _ => None,
             },
-            Value::Seq(_) | Value::Many(_)
-                if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") =>
-            {
-                Some(false)
-            }
+            Value::Seq(_) | Value::Many(_) if NO_SEQUENCES.has(path) => Some(false),
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
             Value::Device(_) => Some(false),
@@ -168,7 +169,7 @@ impl Interp<'_> {
     ) {
         let foreign = |path: Sym| {
             let text = path.as_str();
-            text.contains('.') && !["torch.", "builtins.", "numpy."].iter().any(|p| text.starts_with(p))
+            text.contains('.') && !FOLLOWED.starts(text)
         };
         if matches!(class, Value::External(path) if foreign(path) && !is_module_path(path)) {
             let before = self.evidence.foreign_kinds.get(&v).copied().unwrap_or(FALSE);
@@ -212,10 +213,7 @@ impl Interp<'_> {
     /// Whether the class, or each of several, holds numbers on the host and is no tensor class.
     pub(crate) fn classes_of_the_host(&self, class: Value) -> bool {
         match class {
-            Value::External(path) => matches!(
-                path.as_str(),
-                "builtins.list" | "builtins.tuple" | "builtins.int" | "builtins.float" | "builtins.bool"
-            ),
+            Value::External(path) => ON_HOST.has(path.as_str()),
             Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c)),
             _ => false,
         }
@@ -224,16 +222,7 @@ impl Interp<'_> {
     /// Whether the class, or each of several, is a number class: a tensor made of such a value has no dimensions.
     pub(crate) fn classes_of_numbers(&self, class: Value) -> bool {
         match class {
-            Value::External(path) => matches!(
-                path.as_str(),
-                "builtins.int"
-                    | "builtins.float"
-                    | "builtins.bool"
-                    | "builtins.complex"
-                    | "numbers.Number"
-                    | "numbers.Real"
-                    | "numbers.Integral"
-            ),
+            Value::External(path) => NUMBERS.has(path.as_str()),
             Value::Seq(classes) => {
                 let classes = self.t.seqs.get(classes.0);
                 !classes.is_empty() && classes.iter().all(|&c| self.classes_of_numbers(c))
@@ -269,19 +258,6 @@ impl Interp<'_> {
 fn no_tensor_class(path: &str) -> bool {
     let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
     // `torch.Tensor` is not registered with any abstract collection, and `Sequence` does not check for methods.
-    let sequence = matches!(
-        path,
-        "typing.Sequence"
-            | "typing.List"
-            | "typing.Tuple"
-            | "typing.Mapping"
-            | "typing.Dict"
-            | "collections.abc.Sequence"
-            | "collections.abc.MutableSequence"
-            | "collections.abc.Mapping"
-            | "collections.Sequence"
-            | "collections.Mapping"
-            | "numbers.Number"
-    );
-    plain || sequence || path.starts_with("numpy.")
+    let abstract_class = NO_TENSORS.has(path);
+    plain || abstract_class || path.starts_with("numpy.")
 }

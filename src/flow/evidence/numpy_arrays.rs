@@ -5,6 +5,7 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, UnaryOp};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// NumPy functions that give `float64` by default, with the position of `dtype`.
 const CREATES: &[(&str, usize)] = &[
@@ -34,77 +35,17 @@ const CREATES: &[(&str, usize)] = &[
     ("random.gamma", 9),
 ];
 /// NumPy functions and methods that give `float64` if an argument is `float64`.
-const ARRAYS_KEEP: &[&str] = &[
-    "abs",
-    "add",
-    "append",
-    "array",
-    "asarray",
-    "ascontiguousarray",
-    "average",
-    "clip",
-    "concatenate",
-    "copy",
-    "cos",
-    "cumprod",
-    "cumsum",
-    "diff",
-    "divide",
-    "exp",
-    "expand_dims",
-    "expm1",
-    "flatten",
-    "flip",
-    "fliplr",
-    "flipud",
-    "hstack",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "moveaxis",
-    "multiply",
-    "outer",
-    "pad",
-    "power",
-    "prod",
-    "ravel",
-    "repeat",
-    "reshape",
-    "roll",
-    "round",
-    "sin",
-    "sort",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "std",
-    "subtract",
-    "sum",
-    "swapaxes",
-    "tan",
-    "tanh",
-    "tile",
-    "transpose",
-    "var",
-    "vstack",
-];
+static ARRAYS_KEEP: Words = Words::of("keep float64");
 /// NumPy functions and methods that give one number, unless an axis is given.
-const REDUCE: &[&str] =
-    &["argmax", "argmin", "average", "max", "mean", "median", "min", "prod", "ptp", "std", "sum", "var"];
+static REDUCE: Words = Words::of("reduce an array");
 /// NumPy functions that give a number if the arguments are numbers.
-const OF_NUMBERS: &[&str] = &[
-    "abs", "add", "ceil", "clip", "cos", "divide", "exp", "expm1", "floor", "log", "log10", "log1p", "log2",
-    "maximum", "minimum", "multiply", "power", "round", "sin", "sqrt", "square", "subtract", "tan", "tanh",
-];
+static OF_NUMBERS: Words = Words::of("functions of numbers");
 /// Methods after which an array has dimensions.
-const SHAPES: &[&str] = &["flatten", "ravel", "repeat", "reshape", "nonzero", "tolist"];
+static SHAPES: Words = Words::of("give an array dimensions");
+static GIVE_A_NUMBER: Words = Words::of("give a number for some shapes");
+static GIVE_A_NUMBER_OF_ALL: Words = Words::of("give a number without an axis");
+static DOUBLE: Words = Words::of("classes of float64");
+static DOUBLE_NAMES: Words = Words::of("names of float64");
 
 impl Interp<'_> {
     /// The result of a NumPy function: 64-bit by default, by `dtype`, or by its arguments.
@@ -123,7 +64,7 @@ impl Interp<'_> {
             Some((v, _)) => self.is_numpy_double(v),
             None if args.open => false,
             None if created.is_some() => true,
-            None if ARRAYS_KEEP.contains(&name) => args.positional.iter().take(2).any(|&(v, at)| {
+            None if ARRAYS_KEEP.has(name) => args.positional.iter().take(2).any(|&(v, at)| {
                 v == Self::DOUBLES
                     || self.holds_doubles(v)
                     || matches!(name, "array" | "asarray") && self.writes_floats(at)
@@ -148,17 +89,16 @@ impl Interp<'_> {
     /// of two arrays, a random draw without a size.
     fn may_give_number(&self, name: &str, args: &Args) -> bool {
         let axis = args.keyword("axis").is_some() || args.open;
-        if OF_NUMBERS.contains(&name) {
+        if OF_NUMBERS.has(name) {
             return !args.positional.is_empty()
                 && !args.open
                 && args.positional.iter().take(2).all(|&(v, _)| !self.has_elements(v));
         }
         let sized = args.keyword("size").is_some() || args.open;
         match name {
-            "dot" | "inner" | "vdot" | "trace" | "linalg.det" => true,
+            _ if GIVE_A_NUMBER.has(name) => true,
             "linalg.norm" => args.positional.len() < 3 && !axis,
-            "trapz" | "trapezoid" | "quantile" | "percentile" | "nanmean" | "nanmax" | "nanmin"
-            | "nansum" | "count_nonzero" => !axis,
+            _ if GIVE_A_NUMBER_OF_ALL.has(name) => !axis,
             "random.randint" => args.positional.len() < 3 && !sized,
             "random.choice" => args.positional.len() < 2 && !sized,
             _ => false,
@@ -178,11 +118,11 @@ impl Interp<'_> {
     pub(crate) fn array_method(&self, array: Value, name: Sym, args: &Args) -> Value {
         let doubles = match name.as_str() {
             "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
-            name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
+            name => array == Self::DOUBLES && ARRAYS_KEEP.has(name),
         };
         match Self::array_or_number(doubles, Self::gives_number(name.as_str(), args, 0)) {
             // The result of a method that sets the shape has a shape, so it is an array.
-            Self::ARRAY if array == Self::NUMBERS && !SHAPES.contains(&name.as_str()) => Self::NUMBERS,
+            Self::ARRAY if array == Self::NUMBERS && !SHAPES.has(name.as_str()) => Self::NUMBERS,
             v => v,
         }
     }
@@ -193,16 +133,14 @@ impl Interp<'_> {
         let axis = args.positional.len() > arrays || !args.keywords.is_empty() || args.open;
         let number = |v: Value| matches!(v, Value::Int(_) | Self::NUMBER);
         let only = |mut values: std::slice::Iter<'_, (Value, ExprId)>| values.all(|&(v, _)| number(v));
-        REDUCE.contains(&name) && !axis
-            || OF_NUMBERS.contains(&name) && !args.positional.is_empty() && only(args.positional.iter())
+        REDUCE.has(name) && !axis
+            || OF_NUMBERS.has(name) && !args.positional.is_empty() && only(args.positional.iter())
     }
 
     fn is_numpy_double(&self, dtype: Value) -> bool {
         match dtype {
-            Value::External(path) => {
-                matches!(path.as_str(), "numpy.float64" | "numpy.double" | "numpy.float_" | "builtins.float")
-            }
-            Value::Str(s, _) => matches!(s.as_str(), "float64" | "double" | "f8" | "float"),
+            Value::External(path) => DOUBLE.has(path.as_str()),
+            Value::Str(s, _) => DOUBLE_NAMES.has(s.as_str()),
             _ => false,
         }
     }

@@ -10,171 +10,22 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Attributes and methods that only tensors have.
-const ONLY_TENSORS: &[&str] = &[
-    "addmm",
-    "backward",
-    "bmm",
-    "contiguous",
-    "detach",
-    "detach_",
-    "dim",
-    "expand",
-    "expand_as",
-    "gather",
-    "index_add_",
-    "index_copy_",
-    "index_fill_",
-    "index_select",
-    "is_cuda",
-    "is_leaf",
-    "is_sparse",
-    "log_softmax",
-    "logsumexp",
-    "masked_fill",
-    "masked_fill_",
-    "masked_scatter",
-    "masked_select",
-    "matmul",
-    "mm",
-    "narrow",
-    "new_empty",
-    "new_full",
-    "new_ones",
-    "new_tensor",
-    "new_zeros",
-    "numel",
-    "permute",
-    "requires_grad",
-    "scatter",
-    "scatter_",
-    "scatter_add",
-    "scatter_add_",
-    "sigmoid",
-    "softmax",
-    "split_with_sizes",
-    "topk",
-    "type_as",
-    "unbind",
-    "unfold",
-    "unsqueeze",
-    "unsqueeze_",
-    "view_as",
-    "reshape_as",
-    "repeat_interleave",
-    "clamp_",
-    "clamp",
-    "clamp_min",
-    "clamp_max",
-    "mul_",
-    "add_",
-    "sub_",
-    "div_",
-    "zero_",
-    "fill_",
-    "copy_",
-    "normal_",
-    "uniform_",
-    "squeeze_",
-    "tanh",
-    "relu",
-    "exp",
-    "sqrt",
-    "rsqrt",
-    "log",
-    "pow",
-    "cos",
-    "sin",
-    "to_sparse",
-    "is_floating_point",
-    "data_ptr",
-    "storage",
-    "grad_fn",
-    "is_contiguous",
-    "ne",
-    "eq",
-    "lt",
-    "gt",
-    "le",
-    "ge",
-    "triu",
-    "tril",
-    "flip",
-    "bernoulli",
-    "erf",
-    "long",
-    "int",
-];
+static ONLY_TENSORS: Words = Words::of("only tensors have");
 
 /// Methods that only tensors have. Other types may have an attribute of the same name: `module.stride`, `array.size`.
-const ONLY_TENSORS_CALL: &[&str] = &[
-    "abs",
-    "abs_",
-    "addcmul",
-    "addcmul_",
-    "amax",
-    "amin",
-    "atan2",
-    "baddbmm",
-    "bincount",
-    "ceil",
-    "coalesce",
-    "cross",
-    "div",
-    "element_size",
-    "erfinv",
-    "exp_",
-    "fill_diagonal_",
-    "floor",
-    "floor_",
-    "frac",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "index_put_",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "log_",
-    "log1p",
-    "log2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "masked_scatter_",
-    "movedim",
-    "mul",
-    "nan_to_num",
-    "ndimension",
-    "neg",
-    "nelement",
-    "new",
-    "norm",
-    "random_",
-    "reciprocal",
-    "relu_",
-    "scatter_reduce",
-    "scatter_reduce_",
-    "sigmoid_",
-    "sign",
-    "size",
-    "square",
-    "stride",
-    "t",
-    "tensor_split",
-    "transpose_",
-    "trunc",
-    "unflatten",
-    "unique_consecutive",
-];
+static ONLY_TENSORS_CALL: Words = Words::of("only tensors do");
 
-static ONLY: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| ONLY_TENSORS.iter().map(|n| Sym::new(n)).collect());
+static WITH_DIM: Words = Words::of("take a dimension");
+static FIELDS: Words = Words::of("attributes of tensors");
+
+static ONLY: LazyLock<FxHashSet<Sym>> =
+    LazyLock::new(|| ONLY_TENSORS.all().iter().map(|n| Sym::new(n)).collect());
 
 static ONLY_CALL: LazyLock<FxHashSet<Sym>> =
-    LazyLock::new(|| ONLY_TENSORS_CALL.iter().map(|n| Sym::new(n)).collect());
+    LazyLock::new(|| ONLY_TENSORS_CALL.all().iter().map(|n| Sym::new(n)).collect());
 
 /// Whether an attribute of this name shows that the value is a tensor.
 pub(crate) fn only_tensors_have(name: Sym) -> bool {
@@ -194,10 +45,7 @@ pub(crate) fn only_tensors_take(name: Sym, args: &Args) -> bool {
             args.positional.len() > 1
                 || matches!(args.positional.first(), Some((Value::Int(_) | Value::Host(Host::Number), _)))
         }
-        "sum" | "mean" | "max" | "min" | "std" | "var" | "prod" | "argmax" | "argmin" | "sort"
-        | "argsort" | "cumsum" | "cumprod" | "any" | "all" | "squeeze" | "flatten" => {
-            args.keyword("dim").is_some() || args.keyword("keepdim").is_some()
-        }
+        name if WITH_DIM.has(name) => args.keyword("dim").is_some() || args.keyword("keepdim").is_some(),
         "nonzero" => args.keyword("as_tuple").is_some(),
         _ => false,
     }
@@ -340,32 +188,5 @@ impl Interp<'_> {
 
 /// Whether tensors have an attribute or method of this name.
 pub(crate) fn is_tensor_attribute(name: Sym) -> bool {
-    const FIELDS: &[&str] = &[
-        "shape",
-        "ndim",
-        "device",
-        "dtype",
-        "data",
-        "grad",
-        "T",
-        "mT",
-        "H",
-        "mH",
-        "real",
-        "imag",
-        "is_cpu",
-        "is_mps",
-        "is_xpu",
-        "is_quantized",
-        "is_meta",
-        "layout",
-        "names",
-        "name",
-        "nbytes",
-        "itemsize",
-        "output_nr",
-        "cuda",
-        "to",
-    ];
-    FIELDS.contains(&name.as_str()) || crate::torch::method(name).is_some() || only_tensors_do(name)
+    FIELDS.has(name.as_str()) || crate::torch::method(name).is_some() || only_tensors_do(name)
 }

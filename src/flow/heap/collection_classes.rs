@@ -7,27 +7,13 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Methods that change how such an object is filled or read.
-const OWN_WAYS: &[&str] = &[
-    "items",
-    "values",
-    "keys",
-    "get",
-    "pop",
-    "popitem",
-    "setdefault",
-    "update",
-    "copy",
-    "append",
-    "extend",
-    "insert",
-    "reverse",
-    "sort",
-];
+static OWN_WAYS: Words = Words::of("fill and read a collection");
 
 /// Special methods that do not.
-const HARMLESS: &[&str] = &["__repr__", "__str__", "__call__", "__hash__", "__eq__"];
+static HARMLESS: Words = Words::of("special methods unrelated to elements");
 
 impl Interp<'_> {
     /// Handles `Batch(x=x)`, where `class Batch(dict)` does not change how a dict is filled and read. The result is a
@@ -75,5 +61,5 @@ impl Interp<'_> {
 
 /// Whether a method of this name defines construction, writes, reads or an operator of the object.
 fn is_own_way(name: &str) -> bool {
-    OWN_WAYS.contains(&name) || name.starts_with("__") && !HARMLESS.contains(&name)
+    OWN_WAYS.has(name) || name.starts_with("__") && !HARMLESS.has(name)
 }

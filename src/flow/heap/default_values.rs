@@ -8,6 +8,9 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::machine::{Interp, MAX_ELEMENTS};
 use crate::ir::ExprId;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static LISTS: Words = Words::of("classes like lists");
 
 /// The field of a `defaultdict` that holds whether its values are dicts or lists, or the function that makes them.
 const DEFAULT: &str = " default";
@@ -23,9 +26,7 @@ impl Interp<'_> {
         let dict = match args.positional.as_slice() {
             [(Value::External(path), _)] if args.keywords.is_empty() && !args.open => match path.as_str() {
                 "builtins.dict" => Value::Bool(crate::flow::domain::diagram::TRUE),
-                "builtins.list" | "builtins.set" | "collections.deque" => {
-                    Value::Bool(crate::flow::domain::diagram::FALSE)
-                }
+                class if LISTS.has(class) => Value::Bool(crate::flow::domain::diagram::FALSE),
                 _ => return self.unknown_call(Value::Unknown, args, e),
             },
             // `defaultdict(lambda: torch.zeros(3))`

@@ -9,6 +9,9 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::observers::mismatch::meet::{Party, Rule};
 use crate::ir::{Expr, ExprId, Whole};
 use crate::sym::Sym;
+use crate::words::Words;
+
+static READ_OF_TENSORS: Words = Words::of("attributes of items that are tensors");
 
 impl Interp<'_> {
     /// Reads `base[index]`.
@@ -283,10 +286,8 @@ impl Interp<'_> {
     /// `data["params"].thresholds`.
     fn is_settings(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
-        let of_tensors = |name: Sym| {
-            crate::torch::method(name).is_some()
-                || matches!(name.as_str(), "shape" | "device" | "dtype" | "data" | "grad" | "T" | "ndim")
-        };
+        let of_tensors =
+            |name: Sym| crate::torch::method(name).is_some() || READ_OF_TENSORS.has(name.as_str());
         // An attribute expression has the number after its base.
         let attribute = ExprId(e.0 + 1);
         match ir.exprs.get(attribute.0 as usize) {

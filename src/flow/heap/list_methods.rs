@@ -7,6 +7,9 @@ use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::{BinOp, ExprId};
 use crate::sym::Sym;
+use crate::words::Words;
+
+static ONLY_READ: Words = Words::of("only read a dict");
 
 /// Where a new element goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,7 +126,7 @@ impl Interp<'_> {
     }
 
     pub(crate) fn dict_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
-        if !matches!(name.as_str(), "items" | "values" | "keys" | "get" | "copy") {
+        if !ONLY_READ.has(name.as_str()) {
             self.keys_change(id);
         }
         let content = self.own(id);

@@ -50,7 +50,7 @@ fn braced(template: &str) -> Option<Vec<Piece<'_>>> {
         let (field, tail) = after.strip_prefix('{')?.split_once('}')?;
         let (name, spec) = field.split_once(':').unwrap_or((field, ""));
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if !plain || !matches!(spec, "" | "d" | "s") {
+        if !plain || !(spec.is_empty() || matches!(spec, "d" | "s")) {
             return None;
         }
         pieces.push(Piece::Gap(match name.parse() {

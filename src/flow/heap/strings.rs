@@ -8,6 +8,10 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::ExprId;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static ASK_FOR_DIGITS: Words = Words::of("ask for digits");
+static TAKE_APART: Words = Words::of("take a string apart");
 
 /// The result of the method on a constant string, if the result can be computed.
 fn known_text(s: &str, method: &str, args: &[Option<&str>]) -> Option<String> {
@@ -31,7 +35,7 @@ fn known_answer(s: &str, method: &str, args: &[Option<&str>]) -> Option<bool> {
     match (method, args) {
         ("startswith", [Some(p)]) => Some(s.starts_with(p)),
         ("endswith", [Some(p)]) => Some(s.ends_with(p)),
-        ("isdigit" | "isnumeric" | "isdecimal", []) => {
+        (method, []) if ASK_FOR_DIGITS.has(method) => {
             Some(!s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()))
         }
         _ => None,
@@ -61,9 +65,7 @@ impl Interp<'_> {
                 }
             }
             (Value::Str(template, _), "format", _) => self.filled(template, args, e),
-            (Value::Str(..), "split" | "splitlines" | "partition" | "rpartition", _) => {
-                self.taken_apart(receiver, name, first)
-            }
+            (Value::Str(..), method, _) if TAKE_APART.has(method) => self.taken_apart(receiver, name, first),
             (Value::Str(s, origin), method, _) => {
                 let texts: Vec<Option<&str>> = args
                     .positional

@@ -5,13 +5,22 @@ use crate::flow::machine::Interp;
 use crate::ir::{Expr, ExprId};
 use crate::link::{ModIdx, Resolved};
 use crate::torch::{ModuleOp, State};
+use crate::words::Words;
+
+static NUMBERS: Words = Words::of("number types of Python");
+static ITERABLES: Words = Words::of("list, tuple and iterable types");
+static LISTS: Words = Words::of("list and tuple types");
+static MAPPINGS: Words = Words::of("mapping types");
+static TENSORS: Words = Words::of("tensor types");
+static BESIDE_TENSORS: Words = Words::of("types beside tensors");
+static JAXTYPING: Words = Words::of("jaxtyping types");
 
 impl Interp<'_> {
     /// `tuple[int, int, int]`, `list[float]`: sizes, not tensors.
     pub(crate) fn annotated_numbers(&mut self, module: ModIdx, annotation: ExprId) -> Option<Value> {
         let ir = &self.program.get(module).ir;
         let Expr::Index { base, index } = ir.expr(annotation) else { return None };
-        let number = |e: ExprId| matches!(plain_annotation(ir, e), Some("int" | "float" | "bool"));
+        let number = |e: ExprId| plain_annotation(ir, e).is_some_and(|name| NUMBERS.has(name));
         let numbers = match ir.expr(index) {
             Expr::Tuple(list) => ir.list(list).to_vec(),
             _ => vec![index],
@@ -21,9 +30,7 @@ impl Interp<'_> {
                 let items = vec![Value::Host(Host::Number); numbers.len()];
                 Some(self.seq(&items))
             }
-            "tuple" | "Tuple" | "list" | "List" | "Sequence" | "Iterable" if number(numbers[0]) => {
-                Some(self.many(Value::Host(Host::Number)))
-            }
+            name if ITERABLES.has(name) && number(numbers[0]) => Some(self.many(Value::Host(Host::Number))),
             _ => None,
         }
     }
@@ -114,7 +121,7 @@ pub(crate) fn says_tensor_apart_from(ir: &crate::ir::Module, e: ExprId, others: 
         name.is_some_and(|name| others.iter().any(|o| o.eq_ignore_ascii_case(name)))
     };
     let plain = |p: ExprId| {
-        ir.expr(p) == Expr::None || matches!(plain_annotation(ir, p), Some("int" | "float" | "ndarray"))
+        ir.expr(p) == Expr::None || plain_annotation(ir, p).is_some_and(|name| BESIDE_TENSORS.has(name))
     };
     parts.iter().any(|&p| says_one_tensor(ir, p))
         && parts.iter().all(|&p| plain(p) || other(p) || says_one_tensor(ir, p))
@@ -146,13 +153,9 @@ fn says_one_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
 
 /// Whether the annotation is a jaxtyping tensor with type and shape: `Float[Tensor, "batch width"]`.
 fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
-    const TYPED: &[&str] = &[
-        "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64",
-        "UInt", "UInt8", "Integer", "Bool", "Num", "Real", "Inexact", "Complex", "Shaped",
-    ];
     let Expr::Index { base, index } = ir.expr(e) else { return false };
     let Expr::Tuple(list) = ir.expr(index) else { return false };
-    plain_annotation(ir, base).is_some_and(|name| TYPED.contains(&name))
+    plain_annotation(ir, base).is_some_and(|name| JAXTYPING.has(name))
         && ir.list(list).first().is_some_and(|&array| names_tensor(ir, array))
 }
 
@@ -169,7 +172,7 @@ pub(crate) fn says_list(ir: &crate::ir::Module, e: ExprId) -> bool {
             Expr::Index { base, .. } => plain_annotation(ir, base),
             _ => plain_annotation(ir, p),
         };
-        matches!(name, Some("list" | "List" | "tuple" | "Tuple" | "Sequence"))
+        name.is_some_and(|name| LISTS.has(name))
     };
     !parts.is_empty() && parts.iter().all(listed)
 }
@@ -183,7 +186,7 @@ pub(crate) fn says_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
     };
     match plain_annotation(ir, base) {
         Some("Optional") => says_tensors(ir, index),
-        Some("list" | "List" | "tuple" | "Tuple" | "Sequence" | "Iterable") => {
+        Some(name) if ITERABLES.has(name) => {
             let rest = |&e: &ExprId| matches!(ir.expr(e), Expr::Ellipsis);
             says_tensor_alone(ir, items[0]) && items.iter().all(|e| rest(e) || says_tensor_alone(ir, *e))
         }
@@ -196,7 +199,7 @@ pub(crate) fn says_mapping_to_tensors(ir: &crate::ir::Module, e: ExprId) -> bool
     let Expr::Index { base, index } = ir.expr(e) else { return false };
     match (plain_annotation(ir, base), ir.expr(index)) {
         (Some("Optional"), _) => says_mapping_to_tensors(ir, index),
-        (Some("dict" | "Dict" | "Mapping" | "MutableMapping" | "OrderedDict"), Expr::Tuple(list)) => {
+        (Some(name), Expr::Tuple(list)) if MAPPINGS.has(name) => {
             matches!(*ir.list(list), [_, value] if says_tensor_alone(ir, value))
         }
         _ => false,
@@ -204,16 +207,5 @@ pub(crate) fn says_mapping_to_tensors(ir: &crate::ir::Module, e: ExprId) -> bool
 }
 
 fn names_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
-    plain_annotation(ir, e).is_some_and(|n| {
-        matches!(
-            n,
-            "Tensor"
-                | "FloatTensor"
-                | "LongTensor"
-                | "BoolTensor"
-                | "IntTensor"
-                | "HalfTensor"
-                | "ByteTensor"
-        )
-    })
+    plain_annotation(ir, e).is_some_and(|name| TENSORS.has(name))
 }

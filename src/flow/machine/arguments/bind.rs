@@ -11,6 +11,10 @@ use crate::ir::{Expr, ExprId, FuncId, Function, Param, ParamKind};
 use crate::link::ModIdx;
 use crate::span::Place;
 use crate::torch::ModuleOp;
+use crate::words::Words;
+
+static SEVERAL_GPUS: Words = Words::of("numbers of GPUs");
+static COUNT: Words = Words::of("count something");
 
 impl Interp<'_> {
     /// Stores the arguments in the slots of a new activation, whose first cell is `base`.
@@ -278,9 +282,8 @@ fn numbers_a_device(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
 /// Whether the parameter is a number of GPUs that is 0 by default.
 fn counts_gpus(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
     let words = || param.name.as_str().split('_');
-    let several = words().any(|word| matches!(word, "gpus" | "ngpu" | "ngpus"));
-    let counted =
-        words().any(|word| word == "gpu") && words().any(|word| matches!(word, "n" | "num" | "count"));
+    let several = words().any(|word| SEVERAL_GPUS.has(word));
+    let counted = words().any(|word| word == "gpu") && words().any(|word| COUNT.has(word));
     let number = match param.default {
         Some(d) => matches!(ir.expr(d), Expr::Int(crate::ir::Whole(0))),
         None => param.annotation.is_some_and(|a| plain_annotation(ir, a) == Some("int")),

@@ -8,6 +8,10 @@ use crate::flow::project::call_arguments::handed_on;
 use crate::flow::project::method_calls::through_objects;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::{ModIdx, Resolved};
+use crate::words::Words;
+
+static ABOUT_DEVICES: Words = Words::of("mention a device");
+static IMPLIED: Words = Words::of("called without their names");
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Interp<'_> {
@@ -37,7 +41,7 @@ impl Interp<'_> {
     /// Whether the file makes its own modules and never mentions a device. Then they stay on the CPU.
     fn modules_rest(&self) -> bool {
         let ir = &self.program.get(self.entry).ir;
-        let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
+        let device = |text: &str| ABOUT_DEVICES.is_part_of(text);
         let names = ir.functions.iter().flat_map(|f| f.slots.iter());
         // `.to("cpu")`, `.to(torch.float32)`
         let stays = |call: Call<'_>| {
@@ -169,6 +173,5 @@ pub(crate) fn keep_common(calls: &mut FxHashMap<CallId, Vec<u16>>, call: CallId,
 
 /// Whether Python calls the method implicitly, so that the call expression does not name it.
 pub(crate) fn implied(callee: &Function, named: Expr) -> bool {
-    matches!(callee.name.as_str(), "__iter__" | "__next__" | "__getitem__" | "__len__")
-        && !matches!(named, Expr::Attr { name, .. } if name == callee.name)
+    IMPLIED.has(callee.name.as_str()) && !matches!(named, Expr::Attr { name, .. } if name == callee.name)
 }

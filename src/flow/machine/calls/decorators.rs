@@ -9,6 +9,9 @@ use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
+use crate::words::Words;
+
+static ANYWHERE: Words = Words::of("decorators for any machine");
 
 /// The function that the engine passes to decorators of the project, to see when they call it.
 pub(crate) const WRAPPED: &str = "samedevice.wrapped";
@@ -271,5 +274,5 @@ fn asks_for_gpus(ir: &Module, call: Call<'_>) -> u32 {
 
 /// Whether a decorator of this name runs its function on any machine.
 fn casts(name: &str) -> bool {
-    matches!(name, "autocast" | "custom_fwd" | "custom_bwd" | "option" | "argument" | "parametrize")
+    ANYWHERE.has(name)
 }

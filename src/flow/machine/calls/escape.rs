@@ -10,16 +10,16 @@ use crate::flow::query::flag_words::speaks_of_devices;
 use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static CASTS: Words = Words::of("cast a comparison");
 
 impl Interp<'_> {
     /// Handles `(x > 0).float()`: the comparison gives a tensor, so its operands include a tensor.
     pub(crate) fn compared_tensor(&mut self, test: Value, base: ExprId, name: Sym, args: &Args) -> Value {
         let Expr::Compare { left, right, .. } = self.linked().ir.expr(base) else { return test };
         // A comparison does not give a module. A value with one of these methods that is no module is a tensor.
-        let casts = matches!(
-            name.as_str(),
-            "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type"
-        );
+        let casts = CASTS.has(name.as_str());
         let shows = casts
             || crate::flow::evidence::tensor_evidence::only_tensors_do(name)
             || crate::flow::evidence::tensor_evidence::only_tensors_take(name, args);

@@ -10,6 +10,10 @@ use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Var};
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
+use crate::words::Words;
+
+static LIGHTNING: Words = Words::of("packages of Lightning");
+static REFUSES: Words = Words::of("classes of Lightning with an accelerator");
 
 impl Interp<'_> {
     /// Records the functions among the arguments of an outside call. `spawn` starts no process if the number of
@@ -95,10 +99,8 @@ impl Interp<'_> {
     /// Handles `Trainer(accelerator="gpu")`: Lightning raises if there is no GPU.
     pub(crate) fn refuses_without(&mut self, class: Sym, args: &Args) {
         let Some((Value::Str(kind, _), _)) = args.keyword("accelerator") else { return };
-        let lightning = ["lightning.", "pytorch_lightning.", "lightning_fabric."];
         let class = class.as_str();
-        let known = lightning.iter().any(|l| class.starts_with(l))
-            && ["Trainer", "Fabric", "LightningLite"].iter().any(|name| class.ends_with(name));
+        let known = LIGHTNING.starts(class) && REFUSES.ends(class);
         if known && matches!(kind.as_str(), "gpu" | "cuda") && !self.caught_around() {
             let there = self.available(None);
             self.path = self.d.and(self.path, there);

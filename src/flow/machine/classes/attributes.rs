@@ -9,45 +9,16 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Methods of lists and dicts, and of batches that are dicts.
-const OF_CONTAINERS: &[&str] = &[
-    "keys",
-    "values",
-    "items",
-    "get",
-    "pop",
-    "popitem",
-    "popleft",
-    "update",
-    "setdefault",
-    "copy",
-    "clear",
-    "append",
-    "appendleft",
-    "extend",
-    "insert",
-    "remove",
-    "index",
-    "count",
-    "sort",
-    "reverse",
-    "add",
-    "discard",
-    "union",
-    "move_to_end",
-    "to",
-    "cuda",
-    "cpu",
-    "pin_memory",
-    "data",
-    "device",
-];
+static OF_CONTAINERS: Words = Words::of("methods of containers");
+static ARRAYS_OF_SAME_TYPE: Words = Words::of("attributes with the type of the array");
 
 /// Whether the name is an item of a dict, not a method.
 fn is_item(name: Sym) -> bool {
     let name = name.as_str();
-    !name.starts_with("__") && !OF_CONTAINERS.contains(&name)
+    !name.starts_with("__") && !OF_CONTAINERS.has(name)
 }
 
 impl Interp<'_> {
@@ -82,7 +53,7 @@ impl Interp<'_> {
             }
             // A string has no such attribute: the value is a member of an `Enum`, represented by its string.
             Value::Str(..) if name.as_str() == "value" => b,
-            Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
+            Value::Host(Host::Doubles) if ARRAYS_OF_SAME_TYPE.has(name.as_str()) => b,
             Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
             Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
             // Attributes of the results of `max(dim=0)`, `sort()` and similar calls.

@@ -8,9 +8,12 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Values of `device_map` that spread a model over all GPUs.
-const SPREAD: &[&str] = &["auto", "balanced", "balanced_low_0", "sequential"];
+static SPREAD: Words = Words::of("device maps over all GPUs");
+static PLACE: Words = Words::of("options of a loaded model");
+static OF_ANY_CLASS: Words = Words::of("bases of any class");
 
 impl Interp<'_> {
     /// Makes an instance: `Class(args)`.
@@ -207,10 +210,7 @@ impl Interp<'_> {
 
     /// The device of a module that another library makes or loads with these arguments.
     pub(crate) fn restored_to(&mut self, args: &Args, e: ExprId) -> Dd {
-        let placed = args.open
-            || ["device", "low_cpu_mem_usage", "quantization_config", "load_in_8bit", "load_in_4bit"]
-                .iter()
-                .any(|k| args.keyword(k).is_some());
+        let placed = args.open || PLACE.all().iter().any(|k| args.keyword(k).is_some());
         match args.keyword("device_map") {
             _ if placed => self.unknown_device(),
             Some((Value::None, _)) | None => self.default_device_at(e, Reason::Module),
@@ -225,7 +225,7 @@ impl Interp<'_> {
     /// the inputs of each part (accelerate/big_modeling.py, `dispatch_model`).
     fn mapped_device(&mut self, map: Value, at: ExprId) -> Dd {
         let spread = match map {
-            Value::Str(s, _) => SPREAD.contains(&s.as_str()),
+            Value::Str(s, _) => SPREAD.has(s.as_str()),
             Value::Device(_) => false,
             _ => return self.unknown_device(),
         };
@@ -264,5 +264,5 @@ pub(crate) fn may_be_module(base: Sym) -> bool {
     let name = text
         .strip_prefix("abc.")
         .or_else(|| text.strip_prefix("typing.").or_else(|| text.strip_prefix("typing_extensions.")));
-    !matches!(name, Some("ABC" | "Generic" | "Protocol"))
+    !name.is_some_and(|name| OF_ANY_CLASS.has(name))
 }

@@ -7,6 +7,11 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static MOVES: Words = Words::of("move to a device");
+static OF_MODULE_LISTS: Words = Words::of("methods of module lists");
+static OF_MODULE_DICTS: Words = Words::of("methods of module dicts");
 
 impl Interp<'_> {
     pub(crate) fn super_attr(&mut self, receiver: Value, name: Sym, e: ExprId) -> Value {
@@ -67,14 +72,12 @@ impl Interp<'_> {
             let (cell, unknown) = (self.tensors.default_device, self.unknown_device());
             self.store.set(cell, Value::Device(unknown));
         }
-        if matches!(receiver, Value::Unknown | Value::Outer(_))
-            && matches!(name.as_str(), "to" | "cuda" | "cpu")
-        {
+        if matches!(receiver, Value::Unknown | Value::Outer(_)) && MOVES.has(name.as_str()) {
             self.is_needed(e);
         }
         // `if isinstance(layer, other.Linear): layer.cuda(device)`: the method belongs to the other library's class.
         if !self.evidence.foreign_kinds.is_empty()
-            && matches!(name.as_str(), "to" | "cuda" | "cpu")
+            && MOVES.has(name.as_str())
             && self.is_foreign_here(receiver)
         {
             return self.result_of(e);
@@ -210,14 +213,13 @@ impl Interp<'_> {
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.module_method(id, name, args, e, base),
             ObjKind::List { module } => {
-                if module && !matches!(name.as_str(), "append" | "extend" | "insert" | "pop") {
+                if module && !OF_MODULE_LISTS.has(name.as_str()) {
                     return self.module_method(id, name, args, e, base);
                 }
                 self.list_method(id, name, args, e)
             }
             ObjKind::Dict { module } => {
-                if module && !matches!(name.as_str(), "items" | "values" | "keys" | "update" | "pop" | "get")
-                {
+                if module && !OF_MODULE_DICTS.has(name.as_str()) {
                     return self.module_method(id, name, args, e, base);
                 }
                 self.dict_method(id, name, args, e)

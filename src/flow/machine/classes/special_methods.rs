@@ -7,6 +7,9 @@ use crate::flow::machine::frame::ObjKind;
 use crate::ir::{ArgKind, BinOp, Expr, ExprId, FuncId, Stmt};
 use crate::link::{ClassKey, Resolved};
 use crate::sym::Sym;
+use crate::words::Words;
+
+static CONTAINERS: Words = Words::of("containers of modules and parameters");
 
 impl Interp<'_> {
     /// The result of an operator if the class of one operand defines it: `a * b`.
@@ -130,10 +133,7 @@ impl Interp<'_> {
         match self.obj(id).kind {
             ObjKind::ForeignModule(Some(op)) => Some(op.name == wanted.name),
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
-                let container = matches!(
-                    last,
-                    "Sequential" | "ModuleList" | "ModuleDict" | "ParameterList" | "ParameterDict"
-                );
+                let container = CONTAINERS.has(last);
                 (!container).then_some(false)
             }
             ObjKind::Module => {

@@ -9,6 +9,9 @@ use crate::flow::machine::entry::run::{BRINGS, Found, STEPS};
 use crate::ir::{ClassId, Expr, FuncId, FuncKind, Module};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
+use crate::words::Words;
+
+static PREPARE: Words = Words::of("prepare an object");
 use rustc_hash::FxHashSet;
 
 impl Interp<'_> {
@@ -116,9 +119,7 @@ impl Interp<'_> {
     fn wanted_methods(&self, key: ClassKey) -> Option<Vec<(Sym, FuncId)>> {
         let methods = &self.program.get(key.module).ir.class(key.class).methods;
         // Values from the constructor, or from the set-up of a test, may matter in any method.
-        let all = ["__init__", "setUp", "setup_method", "__post_init__"]
-            .into_iter()
-            .any(|name| self.decides_in(key, Sym::new(name)))
+        let all = PREPARE.all().iter().any(|name| self.decides_in(key, Sym::new(name)))
             || !self.late_setters(key).is_empty();
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
@@ -262,8 +263,7 @@ impl Interp<'_> {
     /// class overrides that move.
     fn batch_of_step(&self, name: Sym, receiver: Option<Value>) -> Option<ClassKey> {
         let Some(Value::Object(id)) = receiver else { return None };
-        let key =
-            self.obj(id).class.filter(|_| STEPS.contains(&name.as_str()) && self.is_module_object(id))?;
+        let key = self.obj(id).class.filter(|_| STEPS.has(name.as_str()) && self.is_module_object(id))?;
         let own = self.program.find_method(key, Sym::new(BRINGS)).is_some();
         (self.is_moved_for_user(key) && !own).then_some(key)
     }

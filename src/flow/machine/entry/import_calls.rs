@@ -14,34 +14,13 @@ use crate::flow::query::relevance::import_helpers::{Gives, Known};
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Function};
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Libraries without effects on devices or on process state that the engine models.
-const HARMLESS: &[&str] = &[
-    "builtins",
-    "collections",
-    "enum",
-    "functools",
-    "importlib",
-    "inspect",
-    "itertools",
-    "json",
-    "logging",
-    "operator",
-    "packaging",
-    "platform",
-    "re",
-    "string",
-    "sys",
-    "textwrap",
-    "threading",
-    "time",
-    "types",
-    "typing",
-    "warnings",
-];
+static HARMLESS: Words = Words::of("libraries without effects");
 /// Builtins with arbitrary effects.
-const OPEN: &[&str] =
-    &["builtins.setattr", "builtins.delattr", "builtins.exec", "builtins.eval", "builtins.globals"];
+static OPEN: Words = Words::of("builtins with any effect");
+static BY_NAME: Words = Words::of("look up by name");
 /// The maximum call depth at which a helper is tried.
 const MAX_DEPTH: u32 = 4;
 /// The maximum number of arguments of a helper.
@@ -284,9 +263,9 @@ impl Interp<'_> {
         let Some(trial) = &mut self.run.trial else { return };
         let text = path.as_str();
         let root = text.split('.').next().unwrap_or(text);
-        let harmless = HARMLESS.contains(&root) && !OPEN.contains(&text) || text.starts_with("os.path.");
+        let harmless = HARMLESS.has(root) && !OPEN.has(text) || text.starts_with("os.path.");
         // These are harmless only if the variable's or module's name is a literal.
-        let by_name = matches!(text, "os.getenv" | "os.environ.get" | "importlib.import_module");
+        let by_name = BY_NAME.has(text);
         let named = || !args.values().take(1).any(|(v, _)| is_any(v) || v == Value::Unknown);
         trial.seen |= if by_name { !named() } else { !harmless };
     }

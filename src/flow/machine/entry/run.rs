@@ -12,10 +12,11 @@ use crate::ir::FuncId;
 use crate::link::{ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// The methods of a Lightning module whose batch argument Lightning moves first
 /// (lightning/pytorch/strategies/strategy.py).
-pub(crate) const STEPS: &[&str] = &["training_step", "validation_step", "test_step", "predict_step"];
+pub(crate) static STEPS: Words = Words::of("steps of Lightning");
 /// The method that moves the batch.
 pub(crate) const BRINGS: &str = "transfer_batch_to_device";
 

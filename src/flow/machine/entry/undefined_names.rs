@@ -9,10 +9,10 @@ use crate::flow::machine::Interp;
 use crate::ir::{Expr, Stmt, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Names whose use may bind names that the engine does not see.
-const OPENS: &[&str] =
-    &["exec", "globals", "locals", "vars", "eval", "__builtins__", "__import__", "execfile", "setattr"];
+static OPENS: Words = Words::of("bind names unseen");
 
 /// Names that Python defines in every file, and names that tools add: profilers, notebooks, site helpers.
 static KNOWN: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| {
@@ -60,7 +60,7 @@ impl Interp<'_> {
         }
         let linked = self.program.get(module);
         let star = Sym::new("*");
-        let opens = |e: &Expr| matches!(e, Expr::Var(Var::Unbound(name)) if OPENS.contains(&name.as_str()));
+        let opens = |e: &Expr| matches!(e, Expr::Var(Var::Unbound(name)) if OPENS.has(name.as_str()));
         let closed =
             !linked.ir.imports.iter().any(|i| i.name == Some(star)) && !linked.ir.exprs.iter().any(opens);
         self.names.closed.insert(module, closed);

@@ -10,6 +10,9 @@ use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::{BinOp, CmpOp, Expr, ExprId, ExprList, FuncId, IfElse, UnaryOp, Walrus, Whole};
 use crate::sym::Sym;
+use crate::words::Words;
+
+static KEYS_OF_WEIGHTS: Words = Words::of("keys of weights");
 
 /// The key of an unknown item of a mapping, for `values()`.
 pub(crate) const ANY_VALUE: Value = Value::Host(Host::Other);
@@ -378,7 +381,5 @@ fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
 
 /// Whether a checkpoint has weights under this key.
 pub(crate) fn names_weights(key: &str) -> bool {
-    key.ends_with("state_dict")
-        || key.ends_with("_weights")
-        || matches!(key, "model" | "optimizer" | "optim" | "net" | "weights" | "params" | "generator" | "ema")
+    key.ends_with("state_dict") || key.ends_with("_weights") || KEYS_OF_WEIGHTS.has(key)
 }

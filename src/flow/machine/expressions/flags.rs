@@ -10,11 +10,12 @@ use crate::flow::query::flag_words::{speaks_of_devices, speaks_of_own_gpu};
 use crate::ir::{CmpOp, Expr, ExprId, Module, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
+use crate::words::Words;
 
 /// Parameters and buffers that PyTorch's layers may lack (`bias=False`, `track_running_stats=False`). Then they are
 /// `None`.
-const OPTIONAL_IN_LAYERS: &[&str] =
-    &["bias", "running_mean", "running_var", "bias_k", "bias_v", "in_proj_bias"];
+static OPTIONAL_IN_LAYERS: Words = Words::of("optional in layers");
+static DEVICE_OBJECTS: Words = Words::of("classes of device objects");
 
 impl Interp<'_> {
     /// The condition of a test on an outside value: a flag that the caller or the user decides.
@@ -168,7 +169,7 @@ impl Interp<'_> {
                 param.and_then(|p| p.default).is_some_and(|d| ir.expr(d) == Expr::None)
             }
             OuterKey::Attr { base, name } => {
-                OPTIONAL_IN_LAYERS.contains(&name.as_str()) && self.t.get_outer(base).varies
+                OPTIONAL_IN_LAYERS.has(name.as_str()) && self.t.get_outer(base).varies
             }
             _ => false,
         }
@@ -233,9 +234,7 @@ pub(crate) fn by_default(test: Test, default: Value) -> Option<bool> {
 /// Whether an annotation names a stream, event or graph of an accelerator.
 pub(crate) fn names_device_object(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
-        Expr::Attr { base, name } => {
-            matches!(name.as_str(), "Stream" | "Event" | "CUDAGraph") || names_device_object(ir, base)
-        }
+        Expr::Attr { base, name } => DEVICE_OBJECTS.has(name.as_str()) || names_device_object(ir, base),
         Expr::Index { index, .. } => names_device_object(ir, index),
         Expr::Tuple(list) => ir.list(list).iter().any(|&x| names_device_object(ir, x)),
         Expr::Binary { left, right, .. } => names_device_object(ir, left) || names_device_object(ir, right),

@@ -9,6 +9,10 @@ use crate::flow::machine::statements::try_blocks::same;
 use crate::ir::{Block, Call, Expr, ExprId, ExprList, ImportList, Slot, Stmt, StmtId, Var};
 use crate::link::{Resolved, Target};
 use crate::span::Span;
+use crate::words::Words;
+
+static MOVES: Words = Words::of("move to any device");
+static STAYS: Words = Words::of("give the same values on the same device");
 
 impl<'p> Interp<'p> {
     pub(crate) fn block(&mut self, block: Block) {
@@ -157,8 +161,8 @@ impl<'p> Interp<'p> {
             let Expr::Attr { base: of, name: method } = ir.expr(ir.call(call).func) else { return false };
             match method.as_str() {
                 "to" if self.names_dtype_alone(ir.call(call)) => {}
-                "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => moved = true,
-                "float" | "half" | "bfloat16" | "double" | "type" | "detach" | "clone" | "contiguous" => {}
+                method if MOVES.has(method) => moved = true,
+                method if STAYS.has(method) => {}
                 _ => return false,
             }
             at = of;

@@ -8,17 +8,20 @@ use crate::ir::{Block, Expr, ExprId, Handler, Module, Stmt, Var};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::torch;
+use crate::words::Words;
 
 /// What PyTorch raises for a missing device or for tensors on different devices, with the base classes.
-pub(crate) const MISSING_DEVICE: &[&str] =
-    &["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"];
+pub(crate) static MISSING_DEVICE: Words = Words::of("errors for a missing device");
 
 /// The same for a device whose memory is full.
-pub(crate) const OUT_OF_MEMORY: &[&str] = &["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"];
+pub(crate) static OUT_OF_MEMORY: Words = Words::of("errors for full memory");
+/// What Python raises for a missing attribute, with the base classes.
+static MISSING_ATTRIBUTE: Words = Words::of("errors for a missing attribute");
+static PLAIN_BUILTINS: Words = Words::of("builtins that do not fail");
 
 /// Whether the handler, by the names of its classes, catches what PyTorch raises for a missing device.
 pub(crate) fn catches_missing_device(ir: &Module, handler: &Handler) -> bool {
-    let is_one = |e: ExprId| ir.last_name(e).is_some_and(|name| MISSING_DEVICE.contains(&name.as_str()));
+    let is_one = |e: ExprId| ir.last_name(e).is_some_and(|name| MISSING_DEVICE.has(name.as_str()));
     match handler.types.map(|e| (e, ir.expr(e))) {
         None => true,
         Some((_, Expr::Tuple(list))) => ir.list(list).iter().any(|&e| is_one(e)),
@@ -135,7 +138,7 @@ impl Interp<'_> {
             (Some(Resolved::External(path)), _) => path.as_str().starts_with("torch."),
             (Some(_), _) => false,
             (None, Expr::Attr { name, .. }) => torch::method(name).is_some(),
-            (None, Expr::Var(Var::Unbound(n))) => matches!(n.as_str(), "print" | "str" | "len" | "range"),
+            (None, Expr::Var(Var::Unbound(n))) => PLAIN_BUILTINS.has(n.as_str()),
             (None, _) => false,
         }
     }
@@ -234,15 +237,14 @@ impl Interp<'_> {
                 Some(e) => (self.names_of(e), passes_on(ir, h)),
             })
             .collect();
-        let catches =
-            |wanted: &[&str]| named.iter().any(|(names, _)| names.iter().any(|n| wanted.contains(n)));
+        let catches = |wanted: &Words| named.iter().any(|(names, _)| names.iter().any(|n| wanted.has(n)));
         // A program that cleans up and raises the error again is not prepared for a missing device. For a library's
         // function, its callers decide.
         let own = self.here().module == self.entry;
         let cuda =
-            named.iter().any(|(names, on)| names.iter().any(|n| MISSING_DEVICE.contains(n)) && !(own && *on));
-        let oom = catches(OUT_OF_MEMORY);
-        let missing = catches(&["Exception", "BaseException", "AttributeError"]);
+            named.iter().any(|(names, on)| names.iter().any(|n| MISSING_DEVICE.has(n)) && !(own && *on));
+        let oom = catches(&OUT_OF_MEMORY);
+        let missing = catches(&MISSING_ATTRIBUTE);
         (cuda, oom, missing)
     }
 
@@ -290,8 +292,7 @@ fn passes_on(ir: &Module, handler: &Handler) -> bool {
 
 /// Whether a handler for these errors also catches out-of-memory errors without naming them.
 pub(crate) fn drops_all(names: &[&str]) -> bool {
-    !names.contains(&"OutOfMemoryError")
-        && names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError"))
+    !names.contains(&"OutOfMemoryError") && names.iter().any(|n| OUT_OF_MEMORY.has(n))
 }
 
 /// Whether the statement ignores the error. An assignment may be tested by later code, so it does not count as idle.

@@ -10,6 +10,9 @@ use crate::flow::machine::statements::handlers::{MISSING_DEVICE, OUT_OF_MEMORY, 
 use crate::ir::{Block, Expr, ExprId};
 use crate::link::Resolved;
 use crate::sym::Sym;
+use crate::words::Words;
+
+static EXPECT_ERRORS: Words = Words::of("expect an error");
 
 impl Interp<'_> {
     pub(crate) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
@@ -60,8 +63,7 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(context) else { return None };
         let call = ir.call(id);
-        if !matches!(self.last_name(call.func)?, "raises" | "assertRaises" | "assertRaisesRegex" | "suppress")
-        {
+        if !EXPECT_ERRORS.has(self.last_name(call.func)?) {
             return None;
         }
         Some(call.args.iter().any(|a| {
@@ -72,8 +74,8 @@ impl Interp<'_> {
             errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| {
                 // A conversion to NumPy raises a `TypeError`, and an operation without a kernel for the device raises a
                 // `NotImplementedError`.
-                MISSING_DEVICE.contains(&n)
-                    || OUT_OF_MEMORY.contains(&n)
+                MISSING_DEVICE.has(n)
+                    || OUT_OF_MEMORY.has(n)
                     || matches!(n, "TypeError" | "NotImplementedError")
             })
         }))
