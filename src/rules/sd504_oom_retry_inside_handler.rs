@@ -11,7 +11,7 @@ use crate::torch::{self, Kind};
 use crate::words::Words;
 use crate::world::World;
 
-static BROAD: Words = Words::of("may catch and retry out-of-memory errors");
+static BROAD: Words = Words::of("may catch out-of-memory errors");
 static IDLE: Words = Words::of("functions that do no work on a device");
 static IDLE_IN_TORCH: Words = Words::of("methods that do little work on a device");
 static PROGRESS: Words = Words::of("report progress");

@@ -64,3 +64,45 @@ fn quotes_keep_blanks() {
     words(r#" a " + " "" b"#, &mut all);
     assert_eq!(all, ["a", " + ", "", "b"]);
 }
+
+/// The lists of three or more string literals in code: literals with nothing but one kind of separator between them.
+fn lists(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let (mut run, mut separator): (Vec<&str>, &str) = (Vec::new(), "");
+    let mut rest = code;
+    while let Some((before, after)) = rest.split_once('"') {
+        let end = after.match_indices('"').map(|(at, _)| at).find(|&at| !after[..at].ends_with('\\'));
+        let Some(end) = end else { break };
+        let between = before.trim();
+        if !matches!(between, "," | "|") || !separator.is_empty() && between != separator {
+            run.clear();
+            separator = "";
+        } else if !run.is_empty() {
+            separator = between;
+        }
+        run.push(&after[..end]);
+        if run.len() == 3 {
+            found.push(run.join(" "));
+        }
+        rest = &after[end + 1..];
+    }
+    found
+}
+
+#[test]
+fn lists_of_words_are_data() {
+    assert_eq!(lists(r#"matches!(x, "a" | "b" | "c") || ["d", "e", "f"].has(f("g"))"#), ["a b c", "d e f"]);
+    assert_eq!(lists(r#"f("a", "b"); g("c" | "d", "e")"#), Vec::<String>::new());
+    let mut wrong = Vec::new();
+    for (file, text) in ["src/flow", "src/rules", "src/analysis"].into_iter().flat_map(below) {
+        // Names are what a model of a library is about. A page is written in words.
+        if file.starts_with("src/flow/models") || file.ends_with("rules/page.rs") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code: Vec<&str> = lines.map(|line| line.split(" // ").next().unwrap_or_default()).collect();
+        wrong.extend(lists(&code.join("\n")).into_iter().map(|list| format!("{}: {list}", file.display())));
+    }
+    assert!(wrong.is_empty(), "these lists belong to data/words (CONTRIBUTING.md):\n{}", wrong.join("\n"));
+}

@@ -18,7 +18,7 @@ use crate::torch::ResultRule;
 use crate::words::Words;
 
 /// Methods whose result is not on the device of the tensor.
-static TO_HOST: Words = Words::of("leave the device");
+static TO_HOST: Words = Words::of("bring values to the CPU");
 
 /// The maximum number of functions that pass an argument on before it arrives.
 pub(crate) const MAX_HANDS: u32 = 3;

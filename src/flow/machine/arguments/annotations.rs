@@ -8,7 +8,7 @@ use crate::torch::{ModuleOp, State};
 use crate::words::Words;
 
 static NUMBERS: Words = Words::of("number types of Python");
-static ITERABLES: Words = Words::of("list, tuple and iterable types");
+static ITERABLES: Words = Words::of("types of sequences");
 static LISTS: Words = Words::of("list and tuple types");
 static MAPPINGS: Words = Words::of("mapping types");
 static TENSORS: Words = Words::of("tensor types");

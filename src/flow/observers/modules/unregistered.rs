@@ -16,7 +16,7 @@ use crate::torch::State;
 use crate::words::Words;
 
 /// Methods with which a class moves itself or lists its parameters in its own way.
-static OWN_BOOKS: Words = Words::of("methods that move or list parameters");
+static OWN_BOOKS: Words = Words::of("methods that move or list parts");
 
 /// How deep to follow containers inside of containers.
 const MAX_CLASSES: u32 = 4;
