@@ -21,8 +21,11 @@ static GROUPS: LazyLock<FxHashMap<&'static str, Group>> = LazyLock::new(|| {
     for file in FILES {
         parse(file, &mut groups);
     }
-    for group in groups.values_mut().filter(|group| group.words.len() > FEW) {
-        group.many = group.words.iter().copied().collect();
+    for group in groups.values_mut() {
+        group.lengths = group.words.iter().fold(0, |all, word| all | of_length(word));
+        if group.words.len() > FEW {
+            group.many = group.words.iter().copied().collect();
+        }
     }
     groups
 });
@@ -33,6 +36,13 @@ struct Group {
     words: Vec<&'static str>,
     /// The same words, where there are more than a few.
     many: FxHashSet<&'static str>,
+    /// One bit for each length of a word: most words that are asked about have another length.
+    lengths: u64,
+}
+
+/// The bit for the length of a word. Long words share the last bit.
+fn of_length(word: &str) -> u64 {
+    1 << word.len().min(63)
 }
 
 /// A group of words. Declare it as an item: `static GROW_A_LIST: Words = Words::of("grow a list");`. A test checks that each group is in
@@ -60,9 +70,12 @@ impl Words {
 
     /// Whether this is a word of the group.
     pub fn has(&self, word: &str) -> bool {
-        self.group().is_some_and(|group| match group.many.is_empty() {
-            true => group.words.contains(&word),
-            false => group.many.contains(word),
+        self.group().is_some_and(|group| {
+            group.lengths & of_length(word) != 0
+                && match group.many.is_empty() {
+                    true => group.words.contains(&word),
+                    false => group.many.contains(word),
+                }
         })
     }
 
