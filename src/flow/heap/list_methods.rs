@@ -101,9 +101,7 @@ impl Interp<'_> {
             false if self.constructing() => self.kept(v, at, 1),
             false => v,
         };
-        if place == Place::Last
-            && let Some(new) = self.with_room_for_some(id, v)
-        {
+        if let Some(new) = self.with_room_for_some(id, v) {
             self.set_own(id, new);
             return Value::None;
         }

@@ -18,10 +18,14 @@ use crate::rules::shared::code::{line_with, operand, quoted};
 use crate::rules::shared::test_code::has_tests;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
+use crate::torch::{self, Kind};
+use crate::words::Words;
 use crate::world::World;
 
 /// Functions that switch gradients off.
 const CUTS: &[&str] = &["no_grad", "inference_mode"];
+
+static MOMENTS: Words = Words::of("moments of a batch");
 
 thread_local! {
     static BACKWARD: Answers = const { Answers::new() };
@@ -288,7 +292,7 @@ impl File<'_> {
         })
     }
 
-    /// Is the value one of the losses, perhaps weighted?
+    /// Is the value one of the losses, perhaps weighted, moved or averaged?
     fn holds(&self, e: ExprId, losses: &[Loss]) -> bool {
         match self.ir.expr(e) {
             Expr::Var(v) => {
@@ -314,6 +318,14 @@ impl File<'_> {
                 self.holds(left, losses) || self.holds(right, losses)
             }
             Expr::Binary { op: BinOp::Div, left, .. } => self.holds(left, losses),
+            // `loss.cpu()`, `loss.mean()`: a copy on the CPU has a graph as well.
+            Expr::Call(call) => match self.ir.expr(self.ir.call(call).func) {
+                Expr::Attr { base, name } => {
+                    let moves = torch::method(name).is_some_and(|op| op.kind == Kind::Transfer);
+                    (moves || MOMENTS.has(name.as_str())) && self.holds(base, losses)
+                }
+                _ => false,
+            },
             _ => false,
         }
     }

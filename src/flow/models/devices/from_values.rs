@@ -59,12 +59,15 @@ impl Interp<'_> {
             Value::Int(i) => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                // `0` is the first device of the current accelerator, whatever that is. Higher numbers are GPUs in practice.
+                // `0` is the first device of the current accelerator, and `cuda:0` on a machine that has none
+                // (https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device). Higher numbers are GPUs in practice.
                 match u32::try_from(i) {
                     Ok(0) => {
-                        let (there, cuda) = (self.available(None), self.at(Device::Cuda(Some(0)), origin));
-                        let unknown = self.unknown_device();
-                        Some(self.ite_device(there, cuda, unknown))
+                        let (there, some) = (self.available(None), self.any_accelerator());
+                        let none = self.d.not(some);
+                        let first = self.d.or(there, none);
+                        let (cuda, unknown) = (self.at(Device::Cuda(Some(0)), origin), self.unknown_device());
+                        Some(self.ite_device(first, cuda, unknown))
                     }
                     Ok(i) => Some(self.at(Device::Cuda(Some(i)), origin)),
                     Err(_) => Some(self.at(Device::Unknown, origin)),
