@@ -163,7 +163,7 @@ impl Interp<'_> {
     }
 
     /// The condition that the machine has some accelerator: CUDA, or another one.
-    pub(crate) fn any_accelerator(&mut self) -> Cond {
+    fn any_accelerator(&mut self) -> Cond {
         let mut some = self.available(None);
         for b in crate::flow::models::devices::intrinsics::CURRENT {
             let there = self.available(Some(b));
@@ -210,11 +210,10 @@ impl Interp<'_> {
     ) {
         let place = self.place(e);
         let d = match (device, backend) {
-            // For a function of `torch.cuda`, a number is always a GPU of CUDA.
-            (Some((Value::Int(i), at)), None) if let Ok(i) = u32::try_from(i) => {
-                let literal = self.place(at);
-                let origin = self.origin(literal, Reason::Literal, NO_ORIGIN);
-                self.at(Device::Cuda(Some(i)), origin)
+            // The first GPU is there wherever CUDA is, so the cause is the call and not the number.
+            (Some((Value::Int(0), _)), None) => {
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                self.at(Device::Cuda(Some(0)), origin)
             }
             (Some((v, at)), None) if v != Value::None => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());

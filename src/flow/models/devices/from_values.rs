@@ -59,16 +59,9 @@ impl Interp<'_> {
             Value::Int(i) => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                // `0` is the first device of the current accelerator, and `cuda:0` on a machine that has none
-                // (https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device). Higher numbers are GPUs in practice.
+                // A number is a device of the current accelerator, and of CUDA on a machine that has none: in practice, a GPU of CUDA
+                // (https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device).
                 match u32::try_from(i) {
-                    Ok(0) => {
-                        let (there, some) = (self.available(None), self.any_accelerator());
-                        let none = self.d.not(some);
-                        let first = self.d.or(there, none);
-                        let (cuda, unknown) = (self.at(Device::Cuda(Some(0)), origin), self.unknown_device());
-                        Some(self.ite_device(first, cuda, unknown))
-                    }
                     Ok(i) => Some(self.at(Device::Cuda(Some(i)), origin)),
                     Err(_) => Some(self.at(Device::Unknown, origin)),
                 }

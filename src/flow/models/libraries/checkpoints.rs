@@ -176,13 +176,12 @@ impl Interp<'_> {
         }
     }
 
-    /// `load_pretrained(model, torch.load(path))`: the name of the callee shows that the argument is weights.
+    /// `load_pretrained(model, torch.load(path))`: the name of the callee shows that the argument is weights. So does
+    /// `parameter.copy_(loaded[name])`.
     pub(crate) fn handed_as_weights(&mut self, callee: Sym, args: &Args) {
         // `load_state_dict` does not show that, because schedulers have it, too.
-        if self.libraries.loads.is_empty()
-            || callee.as_str() == "load_state_dict"
-            || !named_as_weights(&[callee])
-        {
+        let shows = |text: &str| text == "copy_" || text != "load_state_dict" && named_as_weights(&[callee]);
+        if self.libraries.loads.is_empty() || !shows(callee.as_str()) {
             return;
         }
         let given: Vec<Value> = args.values().map(|(v, _)| v).collect();
@@ -249,7 +248,9 @@ impl Interp<'_> {
                 continue;
             }
             match *stmt {
-                Stmt::Assign { targets, value } if is_each(ir, value, at) => {
+                Stmt::Assign { targets, value } if is_each(ir, entry_of(ir, value), at) => {
+                    // `state = torch.load(file)["model_state"]`
+                    self.words_of(ir.span(value), &mut names);
                     for &target in ir.list(targets) {
                         self.words_of(ir.span(target), &mut names);
                     }
@@ -278,6 +279,14 @@ impl Interp<'_> {
             });
         }
     }
+}
+
+/// The value that is indexed: `loaded` of `loaded["model"]`.
+fn entry_of(ir: &Module, mut e: ExprId) -> ExprId {
+    while let Expr::Index { base, .. } = ir.expr(e) {
+        e = base;
+    }
+    e
 }
 
 /// Is it the expression at this place, or a list comprehension over it?

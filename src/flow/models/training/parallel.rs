@@ -210,20 +210,22 @@ impl Interp<'_> {
             return;
         }
         let device = self.module_device(id, 0);
-        if self.tell_wrapped(device, there, wrapper, place) {
+        // Where the wrapper does not raise, the device is as before.
+        if let Some(bad) = self.tell_wrapped(device, there, wrapper, place) {
             let unknown = self.unknown_device();
-            self.move_module(id, unknown);
+            let device = self.ite_device(bad, unknown, device);
+            self.move_module(id, device);
         }
     }
 
-    /// Reports a model that is on the CPU when it is wrapped. True if it is reported.
+    /// Reports a model that is on the CPU when it is wrapped. Returns when that is so, if it is reported.
     fn tell_wrapped(
         &mut self,
         device: Dd,
         there: crate::flow::domain::diagram::Cond,
         wrapper: &'static str,
         place: Place,
-    ) -> bool {
+    ) -> Option<crate::flow::domain::diagram::Cond> {
         for (leaf, d, origin) in self.device_leaves(device) {
             if d != Device::Cpu {
                 continue;
@@ -234,9 +236,9 @@ impl Interp<'_> {
             let Some(bite) = self.bite(bad, false) else { continue };
             let chain = self.chain(origin);
             self.emit(Kind::WrappedOnCpu { wrapper, chain }, place, bite, Vec::new());
-            return true;
+            return Some(bad);
         }
-        false
+        None
     }
 
     /// The device to which the program moved a model of an unknown class. `None` if it did not move it.
