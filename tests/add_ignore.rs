@@ -35,6 +35,13 @@ fn a_comment_goes_to_the_end_of_the_line() {
 }
 
 #[test]
+fn a_line_may_end_with_a_string() {
+    let text = "import torch\n\ntorch.zeros(2).cuda().name = \"a\"\nprint('b')\n";
+    let commented = text.replace("= \"a\"\n", "= \"a\"  # samedevice: ignore[SD101]\n");
+    assert_eq!(added(text, ""), commented);
+}
+
+#[test]
 fn every_place_of_a_cause_gets_one() {
     let text =
         "import torch\n\na = torch.ones(2).cuda()\nb = torch.ones(2).cuda()\r\nc = torch.ones(2).cuda()";

@@ -51,8 +51,9 @@ impl<'a> Lines<'a> {
         for token in syntax.all_tokens() {
             let (start, end) = (token.start().to_u32(), token.end().to_u32());
             match token.kind() {
+                TokenKind::String => strings.push(Span::new(start, end)),
                 // A magic command takes the whole line as its argument.
-                TokenKind::String | TokenKind::IpyEscapeCommand => strings.push(Span::new(start, end + 1)),
+                TokenKind::IpyEscapeCommand => strings.push(Span::new(start, end + 1)),
                 TokenKind::FStringStart | TokenKind::TStringStart => open.push(start),
                 TokenKind::FStringEnd | TokenKind::TStringEnd => {
                     strings.extend(open.pop().map(|start| Span::new(start, end)));

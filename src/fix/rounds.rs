@@ -15,6 +15,8 @@ use crate::span::FileId;
 
 /// The maximum number of rounds. A correct set of fixes needs fewer.
 const MAX_ROUNDS: usize = 100;
+/// How many fixes of one finding are tried at one place. A finding that is still there after them is not fixed.
+const MAX_TRIES: usize = 3;
 /// How often everything starts again without the fixes that had no effect.
 const MAX_STARTS: usize = 4;
 
@@ -175,7 +177,7 @@ impl Attempt<'_> {
                 continue;
             }
             let id = id(finding, file, refined);
-            if !self.useless.contains(&id) && !self.broken.contains(&id) {
+            if !self.useless.contains(&id) && !self.broken.contains(&id) && !self.was_tried(finding) {
                 by_file.entry(file).or_default().push((finding, id));
             }
         }
@@ -188,6 +190,14 @@ impl Attempt<'_> {
             any |= !wanted.is_empty() && self.fix_file(file, &wanted, refined);
         }
         any
+    }
+
+    /// Whether several fixes have been applied to the finding, and it is still at its place.
+    fn was_tried(&self, finding: &Finding) -> bool {
+        let place = finding.primary.place;
+        let here =
+            |m: &&Made| m.code == finding.code && m.file == index(place.file) && m.at == place.span.start;
+        self.made.iter().filter(here).count() >= MAX_TRIES
     }
 
     fn is_wanted(&self, code: Code, fix: &Fix, file: usize) -> bool {
