@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Failure, say};
 use crate::cli::CheckArgs;
+use crate::config::Settings;
 use crate::discover::Input;
 use crate::fix::rounds::{self, ChangedFile, Fixed};
 use crate::fix::{diff, write};
@@ -84,9 +85,18 @@ pub(super) fn add_ignores(
     stdin: Option<&[u8]>,
     lint: &(dyn Fn(&[Input]) -> Refined + Sync),
 ) -> Result<(Refined, bool), Failure> {
+    // Inputs with the same settings belong to the same project, so they share the new settings, too.
+    let mut changed: Vec<(Arc<Settings>, Arc<Settings>)> = Vec::new();
     for input in inputs.iter_mut() {
-        let settings = Arc::make_mut(&mut input.settings);
-        (settings.fix, settings.fixable, settings.unfixable) = (true, None, Vec::new());
+        let known = changed.iter().find(|(old, _)| Arc::ptr_eq(old, &input.settings));
+        let new = known.map(|(_, new)| Arc::clone(new)).unwrap_or_else(|| {
+            let mut settings = Settings::clone(&input.settings);
+            (settings.fix, settings.fixable, settings.unfixable) = (true, None, Vec::new());
+            let new = Arc::new(settings);
+            changed.push((Arc::clone(&input.settings), Arc::clone(&new)));
+            new
+        });
+        input.settings = new;
     }
     let (refined, made, mut failed) = make(inputs, lint);
     failed |= carry_out(&made, inputs, stdin, false)?;
