@@ -187,8 +187,15 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
                 | AnyNodeRef::ExprLambda(_)
         )
     };
+    // `x.cuda("cuda:0")` and the functions of `torch.cuda` refuse the CPU.
+    let only_cuda = |node: &AnyNodeRef<'_>| {
+        let AnyNodeRef::ExprCall(call) = node else { return false };
+        let Expr::Attribute(method) = &*call.func else { return false };
+        method.attr.as_str() == "cuda" || syntax.slice(&*call.func).starts_with("torch.cuda.")
+    };
+    let around = nodes.iter().rev().find(|n| matches!(n, AnyNodeRef::ExprCall(_)));
     // A default value is for callers to override; a key or a name is not a choice.
-    if !stands_alone || nodes.iter().any(repeated) {
+    if around.is_some_and(only_cuda) || !stands_alone || nodes.iter().any(repeated) {
         return None;
     }
     let asked = spelled(syntax, check, at)?;

@@ -18,7 +18,9 @@ const SAME_TENSOR: [&str; 5] = ["to", "cuda", "cpu", "detach", "contiguous"];
 /// `x.to(d)` → `x = x.to(d)`. Safe if the program fails without the fix and no other name refers to the moved tensor.
 pub(super) fn keep(syntax: &Syntax<'_>, at: Span, finding: &Finding) -> Option<Draft> {
     let nodes = syntax.around(at);
-    let is_statement = |n: &AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtExpr(s) if span(&*s.value) == at);
+    // In parentheses, the call is not the whole statement.
+    let is_statement =
+        |n: &AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtExpr(s) if span(&*s.value) == at && span(n) == at);
     let scope =
         |n: &&AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtFunctionDef(_) | AnyNodeRef::StmtClassDef(_));
     let in_class = nodes.iter().rev().find(scope).is_some_and(|n| matches!(n, AnyNodeRef::StmtClassDef(_)));
@@ -65,11 +67,14 @@ fn assign(at: Span, text: &str) -> Change {
     Change { span: Span::new(at.start, at.start), content: text.to_owned() }
 }
 
+/// Attributes of tensors that cannot be assigned to, and `data`, which its tensor decides.
+const NOT_ASSIGNED: [&str; 7] = ["data", "T", "mT", "H", "mH", "real", "imag"];
+
 /// Attributes of names, and their items with constant string keys: possible targets of an assignment.
 fn is_place(e: &Expr) -> bool {
     match e {
         Expr::Name(_) => true,
-        Expr::Attribute(a) => a.attr.as_str() != "data" && is_place(&a.value),
+        Expr::Attribute(a) => !NOT_ASSIGNED.contains(&a.attr.as_str()) && is_place(&a.value),
         Expr::Subscript(s) => s.slice.is_string_literal_expr() && is_place(&s.value),
         _ => false,
     }

@@ -23,7 +23,9 @@ pub(super) fn register(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     }
     let (name, own) = (&place.attribute.attr, syntax.slice(&*place.attribute.value));
     let value = syntax.parenthesized(ExprRef::from(&*assign.value));
-    if matches!(&*assign.value, Expr::Tuple(_) | Expr::Yield(_) | Expr::Await(_)) {
+    if matches!(&*assign.value, Expr::Tuple(_) | Expr::Yield(_) | Expr::Await(_))
+        || makes_object(&assign.value)
+    {
         return None;
     }
     let head = Change {
@@ -32,6 +34,17 @@ pub(super) fn register(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     };
     let tail = Change { span: Span::new(value.end, value.end), content: ", persistent=False)".to_owned() };
     Some(unsafe_(format!("Register `{own}.{name}` as a buffer"), vec![head, tail]))
+}
+
+/// `State(torch.ones(3))`: is it a call of a class that is no tensor's, by its name? Only a tensor can be a buffer.
+fn makes_object(value: &Expr) -> bool {
+    let Expr::Call(call) = value else { return false };
+    let name = match &*call.func {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => return false,
+    };
+    name.starts_with(char::is_uppercase) && !name.ends_with("Tensor") && name != "Variable"
 }
 
 /// `self.layers = [nn.Linear(2, 2)]` → `self.layers = nn.ModuleList([nn.Linear(2, 2)])`. The state dict then has more keys, and the

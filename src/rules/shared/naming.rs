@@ -214,6 +214,11 @@ impl<'a> Spot<'a> {
         }
         let function = self.ir.function_at(self.at.span)?;
         let class = ClassKey { module: self.module, class: function.class? };
+        let unbound =
+            |&d: &ExprId| ["staticmethod", "classmethod"].iter().any(|name| self.ir.is_builtin(d, name));
+        if self.ir.list(function.decorators).iter().any(unbound) {
+            return None;
+        }
         let receiver = function.params.first().filter(|_| is_module_class(self.cx.program, class))?;
         let asked = |slot: Slot| {
             let var = Expr::Var(Var::Local(slot));
