@@ -5,7 +5,7 @@ use crate::flow::domain::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value}
 use crate::flow::machine::Interp;
 use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::ir::{BinOp, Expr, ExprId};
+use crate::ir::{BinOp, CmpOp, Expr, ExprId};
 use crate::link::ClassKey;
 use crate::sym::Sym;
 use crate::words::Words;
@@ -68,6 +68,43 @@ impl Interp<'_> {
             }
         };
         Value::Bool(cond)
+    }
+
+    /// `type(x) is float`, `type(x) in (int, float)`: what `isinstance` says of an outside value. `None` for any other comparison.
+    pub(crate) fn type_compared(
+        &mut self,
+        op: CmpOp,
+        left: ExprId,
+        (right, at): (Value, ExprId),
+    ) -> Option<Cond> {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(left) else { return None };
+        let (func, [of]) = (ir.call(call).func, ir.call(call).args) else { return None };
+        let of = of.value;
+        if !ir.is_builtin(func, "type") {
+            return None;
+        }
+        let (negated, class) = match op {
+            CmpOp::Is | CmpOp::Eq => (false, right),
+            CmpOp::IsNot | CmpOp::NotEq => (true, right),
+            CmpOp::In | CmpOp::NotIn => {
+                let classes = self.exact_elements(right)?;
+                (op == CmpOp::NotIn, self.seq(&classes))
+            }
+            _ => return None,
+        };
+        if !matches!(class, Value::External(_) | Value::Class(_) | Value::Seq(_)) {
+            return None;
+        }
+        self.run.muted += 1;
+        let v = self.eval(of);
+        self.run.muted -= 1;
+        let Value::Outer(o) = v else { return None };
+        let is = match class {
+            Value::External(path) if is_tensor_class(path) => self.outside_is_tensor(o, path, at),
+            class => self.outside_is_instance(o, class, at),
+        };
+        Some(if negated { self.d.not(is) } else { is })
     }
 
     /// The classes of `list | tuple`, as the tuple that means the same. `None` if the expression is no union.

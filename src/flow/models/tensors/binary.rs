@@ -125,6 +125,9 @@ impl Interp<'_> {
         (b, r): (Value, ExprId),
         e: ExprId,
     ) -> Value {
+        if let Some(cond) = self.type_compared(op, l, (b, r)) {
+            return Value::Bool(cond);
+        }
         match (a, b) {
             (Value::Choice(_), b)
                 if self.certain(b) || self.values_of(a).iter().any(|&v| self.certain(v)) =>
