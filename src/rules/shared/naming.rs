@@ -82,10 +82,28 @@ impl<'a> Spot<'a> {
     fn means_the_same(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Attr { base, .. } => self.means_the_same(base),
-            Expr::Var(Var::Local(slot)) => self.has(self.ir.function_around(e), slot, self.ir.span(e)),
+            Expr::Var(Var::Local(slot)) => {
+                let around = self.ir.function_around(e);
+                self.has(around, slot, self.ir.span(e)) && !self.may_be_none(around, slot)
+            }
             Expr::Var(Var::Global(slot)) => self.has(FuncId(0), slot, self.ir.span(e)),
             _ => false,
         }
+    }
+
+    /// Is it a parameter with the default `None`, outside of all branches that test it?
+    fn may_be_none(&self, func: FuncId, slot: Slot) -> bool {
+        let function = self.ir.function(func);
+        let optional = |p: &crate::ir::Param| p.default.is_some_and(|d| self.ir.expr(d) == Expr::None);
+        let var = Expr::Var(Var::Local(slot));
+        let tested = |s: &Stmt| {
+            let Stmt::If { test, then, orelse } = *s else { return false };
+            let here = |block: Block| {
+                self.ir.block(block).iter().any(|&s| self.ir.stmt_span(s).contains(self.at.span))
+            };
+            self.ir.exprs_in(test).any(|n| self.ir.exprs[n] == var) && (here(then) || here(orelse))
+        };
+        function.params.iter().any(|p| p.slot == slot && optional(p)) && !self.ir.stmts.iter().any(tested)
     }
 
     /// Is the function's variable bound here, to the same value as at that use?
