@@ -84,3 +84,18 @@ fn what_is_broken_or_accepted_stays() {
     let run = add(&project, "--add-ignore=a#b");
     assert!(run.code == Some(2) && run.stderr.contains("without `#`"), "{run:?}");
 }
+
+#[test]
+fn a_project_for_cuda_alone_is_suppressed_in_one_run() {
+    let text = "import torch\n\nmodel = torch.nn.Linear(2, 2)\nmodel.cuda()\n";
+    let files = ["f1.py", "f2.py", "f3.py", "f4.py"].map(|name| (name, text));
+    let project = Project::new(&[&[MARK], &files[..]].concat());
+    let run = add(&project, "--add-ignore");
+    assert!(run.stderr.contains("Added 4 suppression comments to 4 files"), "{run:?}");
+    let again = add(&project, "");
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), ""), "{again:?}");
+    // A comment hides its own line, and changes nothing in other files.
+    project.write("f4.py", text);
+    let again = add(&project, "");
+    assert!(again.stdout.starts_with("f4.py:4:6: info: SD101 "), "{again:?}");
+}

@@ -126,11 +126,14 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     let files: Vec<_> = project.files().iter().filter(|path| !is_test(path, &root)).cloned().collect();
     let (mut first, mut named) = (None, 0);
     for path in &files {
-        let Ok(text) = read::read(path) else { continue };
-        let place = first_name(&text).map(|span| (path, span));
-        named += usize::from(place.is_some());
-        first = first.or(place);
-        if named >= MANY_FILES {
+        // A file that has been read may have been edited since, in memory.
+        let read = reading.intake.file(path).map(|file| reading.analysis.sources.get(file).text().to_owned());
+        let Some(text) = read.or_else(|| read::read(path).ok()) else { continue };
+        let (names, place) = first_name(&text);
+        // Comments change nothing for other files, so a suppressed line counts as well.
+        named += usize::from(names);
+        first = first.or(place.map(|span| (path, span)));
+        if named >= MANY_FILES && first.is_some() {
             break;
         }
     }
@@ -144,22 +147,26 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
 const SILENCED: [&str; 2] = ["samedevice: ignore", "noqa"];
 const FILE_SILENCED: &str = "samedevice: file-ignore";
 
-/// The first place in code that names CUDA and that no comment suppresses.
-fn first_name(text: &str) -> Option<Span> {
-    if text.contains(FILE_SILENCED) {
-        return None;
-    }
-    let code = |at: usize| {
-        let before = text[..at].rsplit('\n').next().unwrap_or_default();
-        let after = text[at..].split('\n').next().unwrap_or_default();
-        !before.contains('#') && !SILENCED.iter().any(|word| after.contains(word))
+/// Whether code names CUDA, and the first place that does so and that no comment suppresses.
+fn first_name(text: &str) -> (bool, Option<Span>) {
+    let code = |at: usize| !text[..at].rsplit('\n').next().unwrap_or_default().contains('#');
+    let open = |at: usize| {
+        let line = text[at..].split('\n').next().unwrap_or_default();
+        !SILENCED.iter().any(|word| line.contains(word))
     };
-    let first = NAMES.all().iter().flat_map(|word| {
-        text.match_indices(word).find(|&(at, _)| code(at)).map(|(at, word)| (at, word.len()))
+    let all = NAMES.all().iter().flat_map(|word| {
+        text.match_indices(word).filter(|&(at, _)| code(at)).map(|(at, word)| (at, word.len()))
     });
-    let (at, len) = first.min()?;
+    let (mut names, mut first) = (false, None::<(usize, usize)>);
+    for found in all {
+        names = true;
+        if first.is_none_or(|first| found < first) && open(found.0) {
+            first = Some(found);
+        }
+    }
     let number = |n: usize| u32::try_from(n).ok();
-    Some(Span::new(number(at)?, number(at + len)?))
+    let first = first.filter(|_| !text.contains(FILE_SILENCED));
+    (names, first.and_then(|(at, len)| Some(Span::new(number(at)?, number(at + len)?))))
 }
 
 #[cfg(test)]
@@ -169,6 +176,6 @@ mod tests {
     #[test]
     fn comments_name_nothing() {
         let text = "# x.cuda()\nx = y.cuda()\n";
-        assert_eq!(first_name(text).map(|span| span.start), Some(16));
+        assert_eq!(first_name(text).1.map(|span| span.start), Some(16));
     }
 }
