@@ -52,12 +52,18 @@ impl Serialize for Fingerprint {
     }
 }
 
-/// The fingerprints of the findings, in their order. Paths are relative to `root`, which should be the project's folder: another root gives
-/// other fingerprints. A fingerprint belongs to the cause ([`Finding::cause`]), so that a run over a caller and a run over the whole
+/// The fingerprints of the findings, in their order. Paths are relative to the repository that contains the file, and to `root` for a file
+/// that is in none, so the working directory does not matter. A fingerprint belongs to the cause ([`Finding::cause`]), so that a run over a caller and a run over the whole
 /// project give the same one.
 pub fn fingerprints(sources: &Sources, root: &Path, findings: &[Finding]) -> Vec<Fingerprint> {
-    let mut prints = Prints::new(sources, |source| relative_name(root, source));
+    let name = |source: &Source| relative_name(repository(&source.path).unwrap_or(root), source);
+    let mut prints = Prints::new(sources, name);
     findings.iter().map(|finding| prints.of(finding)).collect()
+}
+
+/// The root of the repository that contains the file.
+fn repository(file: &Path) -> Option<&Path> {
+    file.ancestors().skip(1).find(|folder| folder.join(".git").exists())
 }
 
 /// Makes fingerprints.
