@@ -61,6 +61,16 @@ impl ConfigError {
         Self::new(format!("cannot read `{}`: {reason}", path.display()))
     }
 
+    /// The message on one line, after the file and its 1-based row.
+    pub fn with_place(&self) -> String {
+        let Mistake { message, source, span, .. } = &*self.0;
+        let message = one_line(message);
+        let Some(source) = source else { return message.into_owned() };
+        let before = span.as_ref().and_then(|span| source.inner().get(..span.start));
+        let row = before.map(|before| format!(":{}", before.matches('\n').count() + 1)).unwrap_or_default();
+        format!("{}{row}: {message}", source.name())
+    }
+
     /// Is there a piece of a file to show?
     pub fn has_source(&self) -> bool {
         self.0.source.is_some() && self.0.span.is_some()

@@ -60,7 +60,7 @@ impl Linter {
 
     /// Lints these files. The error is a message for the user.
     pub(super) fn lint(&mut self, open: &[Document]) -> Result<(), String> {
-        let inputs = inputs(open, &self.folder).map_err(|error| error.to_string())?;
+        let inputs = inputs(open, &self.folder).map_err(|error| error.with_place())?;
         let Some(pool) = &self.pool else { return Err("cannot start threads".to_owned()) };
         let (memo, folder) = (&mut self.memo, &self.folder);
         let run = || pool.install(|| refined(&inputs, memo, folder));

@@ -46,7 +46,7 @@ pub fn run() -> Result<ExitCode, Failure> {
     let ended = Server::start(&connection).and_then(Server::serve);
     drop(connection);
     let ended = ended.map_err(|error| Failure::Other(format!("the language client: {error}")))?;
-    threads.join()?;
+    threads.join().map_err(|error| Failure::Other(format!("the language client: {error}")))?;
     Ok(ended)
 }
 
