@@ -42,7 +42,7 @@ pub(super) fn move_one(event: &Event, stray: &Operand, other: &Operand, cx: &Con
     let device = if is_device_argument(other.place, cx) {
         quoted(other.place, MAX_OPERAND, cx).map(|device| device.trim_matches('`').to_owned())
     } else {
-        spot.and_then(|spot| spot.device(other))
+        spot.and_then(|spot| spot.device_for(stray, other))
     };
     let to = device.map(|device| format!(".to({device})"));
     match (to, with_method(stray, event, "", cx)) {

@@ -80,7 +80,7 @@ fn make_there(event: &Event, place: Place, how: Reason, cx: &Context<'_>) -> Opt
         });
     }
     // The other tensor has no name where the first one is created.
-    let device = Spot::new(cx, event.place).and_then(|spot| spot.device(other));
+    let device = Spot::new(cx, event.place).and_then(|spot| spot.device_for(stray, other));
     if let Some(device) = device
         && let Some(moved) = with_method(stray, event, &format!(".to({device})"), cx)
     {

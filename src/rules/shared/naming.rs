@@ -44,6 +44,12 @@ impl<'a> Spot<'a> {
         .or_else(|| self.own_module(side))
     }
 
+    /// The same for the device to which `stray` moves. `None` if that would be its own: `x.to(x.device)`.
+    pub fn device_for(&self, stray: &Operand, other: &Operand) -> Option<String> {
+        let own = format!("{}.device", self.cx.sources.text(stray.place));
+        self.device(other).filter(|device| *device != own)
+    }
+
     /// The path of the PyTorch function that is called here.
     pub fn function(&self) -> Option<String> {
         let is_call =

@@ -31,7 +31,7 @@ pub fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Conte
         remedies.push(Remedy::Make { call, function, device, meets: event.place });
     }
     if stray.gives == Gives::Tensor
-        && let Some(device) = Spot::new(cx, stray.place).and_then(|spot| spot.device(other))
+        && let Some(device) = Spot::new(cx, stray.place).and_then(|spot| spot.device_for(stray, other))
     {
         remedies.push(Remedy::Move { operand: stray.place, device });
     }
