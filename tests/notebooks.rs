@@ -302,7 +302,7 @@ fn a_notebook_calls_what_the_project_has() {
     let project = Project::new(&[("pyproject.toml", ""), ("lib.py", library), ("run.py", asks)]);
     assert_eq!(lines(&project, "lib.py"), [""; 0]);
     project.write("nb.ipynb", notebook(&["from lib import move", "move(torch.ones(2))"]));
-    assert_eq!(lines(&project, "lib.py"), ["lib.py:5:13: info: SD101"]);
+    assert_eq!(lines(&project, "lib.py"), ["lib.py:5:12: info: SD101"]);
 }
 
 #[test]

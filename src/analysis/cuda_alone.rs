@@ -13,7 +13,7 @@ use super::project::{Project, Reading, projects_of, too_large};
 use super::refuters::LOAD;
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::flow::leave_choice;
-use crate::source::{is_test, read};
+use crate::source::{Content, is_test};
 use crate::span::{FileId, Place, Span};
 use crate::words::Words;
 use crate::world::World;
@@ -128,7 +128,9 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     for path in &files {
         // A file that has been read may have been edited since, in memory.
         let read = reading.intake.file(path).map(|file| reading.analysis.sources.get(file).text().to_owned());
-        let Some(text) = read.or_else(|| read::read(path).ok()) else { continue };
+        let Some(text) = read.or_else(|| Content::read(path).ok().map(|content| content.text)) else {
+            continue;
+        };
         let (names, place) = first_name(&text);
         // Comments change nothing for other files, so a suppressed line counts as well.
         named += usize::from(names);
