@@ -163,3 +163,19 @@ fn a_file_of_another_kind_is_not_overwritten() {
     );
     assert!(run.code == Some(2) && !project.root().join("new.json").exists(), "{run:?}");
 }
+
+#[test]
+fn fingerprints_do_not_depend_on_the_working_directory() {
+    let project = Project::new(&[("pkg/a.py", "import torch\n\nx = torch.zeros(3).cuda()\n")]);
+    std::fs::create_dir(project.root().join(".git")).expect("a folder");
+    let prints = |folder: &str| {
+        let mut command = project.command(env!("CARGO_BIN_EXE_samedevice"));
+        let file = project.root().join("pkg/a.py");
+        command.current_dir(project.root().join(folder)).args(["check", "--output-format", "json"]).arg(file);
+        let output = command.output().expect("output");
+        let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        all[0]["fingerprint"].as_str().map(str::to_owned)
+    };
+    assert!(prints(".").is_some());
+    assert_eq!(prints("pkg"), prints("."));
+}

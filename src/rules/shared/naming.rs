@@ -90,7 +90,7 @@ impl<'a> Spot<'a> {
             Expr::Attr { base, .. } => self.means_the_same(base),
             Expr::Var(Var::Local(slot)) => {
                 let around = self.ir.function_around(e);
-                self.has(around, slot, self.ir.span(e)) && !self.may_be_none(around, slot)
+                self.has(around, slot, self.ir.span(e)) && !self.may_be_none(self.ir.function(around), slot)
             }
             Expr::Var(Var::Global(slot)) => self.has(FuncId(0), slot, self.ir.span(e)),
             _ => false,
@@ -98,8 +98,7 @@ impl<'a> Spot<'a> {
     }
 
     /// Is it a parameter with the default `None`, outside of all branches that test it?
-    fn may_be_none(&self, func: FuncId, slot: Slot) -> bool {
-        let function = self.ir.function(func);
+    fn may_be_none(&self, function: &Function, slot: Slot) -> bool {
         let optional = |p: &crate::ir::Param| p.default.is_some_and(|d| self.ir.expr(d) == Expr::None);
         let var = Expr::Var(Var::Local(slot));
         let tested = |s: &Stmt| {
@@ -216,11 +215,13 @@ impl<'a> Spot<'a> {
         place.file == self.at.file && around(place.span) == around(self.at.span)
     }
 
-    /// Is it a parameter of the function around that the function never assigns?
+    /// Is it a parameter of the function around that the function never assigns, and that is not `None` here?
     fn is_given(&self, name: &str) -> bool {
         let Some(function) = self.ir.function_at(self.at.span) else { return false };
         let param = function.params.iter().find(|p| p.name.as_str() == name);
-        param.is_some_and(|p| self.bindings(function, p.slot).is_empty())
+        param.is_some_and(|p| {
+            self.bindings(function, p.slot).is_empty() && !self.may_be_none(function, p.slot)
+        })
     }
 
     /// Is it the module to which this method belongs?
